@@ -1,0 +1,164 @@
+package admission
+
+import "time"
+
+// Entry is one log entry: operations that are decided together at one moment.
+// The core sees nothing of the world but entries; the same entries give the
+// same state, byte for byte.
+type Entry struct {
+	// Index is the entry's place in the log, greater than the one before.
+	Index uint64
+	// T and W are the moment of the decision. A T below the last one counts as
+	// the last one.
+	T Instant
+	W Wall
+	// Ops are the operations. None is a tick: time moves on.
+	Ops []Op
+}
+
+// Op is an operation. The set is closed: the types of this file.
+//
+// An Op must have passed the limits that the API states (lengths, ranges,
+// counts): the core decides, it does not validate. Out of range values must not
+// panic all the same.
+type Op interface{ isOp() }
+
+// TermStart opens a leader's term. Nobody led for Gap: time moves on by it, and
+// live permits are credited with it.
+type TermStart struct {
+	Gap time.Duration
+}
+
+// AnyRevision as ApplyPolicy.ExpectedRevision accepts whatever is in force.
+const AnyRevision = -1
+
+// ApplyPolicy replaces the policy. Its result is a *PolicyResult.
+type ApplyPolicy struct {
+	Policy Policy
+	// ExpectedRevision is the revision that must be in force, or AnyRevision.
+	ExpectedRevision int64
+}
+
+// TargetKind says what a Pause holds.
+type TargetKind uint8
+
+// The kinds of targets.
+const (
+	TargetTenant TargetKind = iota + 1
+	TargetLane
+	TargetBucket
+)
+
+// Pause holds a tenant, lane or POOL bucket, or with Resume lets it go. Its
+// result is a *PauseResult.
+type Pause struct {
+	Pool   string
+	Kind   TargetKind
+	Name   string
+	Resume bool
+}
+
+// Acquire asks for one permit. Its result is an *AcquireResult.
+type Acquire struct {
+	Pool     string
+	Tenant   string
+	Category string
+	// Cost is at least 1.
+	Cost int64
+	// TTL 0 means the pool's permit_ttl.
+	TTL       time.Duration
+	RequestID string
+	WorkerID  string
+	// Nonce is 64 random bits for the permit's token.
+	Nonce uint64
+}
+
+// NextDue claims up to MaxItems due entries. Its result is a *NextDueResult.
+type NextDue struct {
+	Pool     string
+	MaxItems int
+	// TTL 0 means the pool's permit_ttl.
+	TTL      time.Duration
+	WorkerID string
+	// Lanes restricts the call to these lanes; none means all.
+	Lanes     []string
+	RequestID string
+	// Nonce is 64 random bits; each claim's token mixes in its place.
+	Nonce uint64
+}
+
+// Renew extends permits. Its result is a *RenewResult.
+type Renew struct {
+	Tokens []Token
+	// TTL 0 means each permit's own.
+	TTL time.Duration
+}
+
+// Outcome is how the work under a permit ended.
+type Outcome uint8
+
+// The outcomes.
+const (
+	OutcomeDone Outcome = iota + 1
+	OutcomeFailed
+	OutcomeThrottled
+	OutcomeNotStarted
+	OutcomeDead
+	// OutcomeExpired is what the core notes when a holder vanished; no Release
+	// carries it.
+	OutcomeExpired
+)
+
+// Absent stands for "not given" in fields where 0 has a meaning.
+const Absent = -1
+
+// Release gives a permit back. Its result is a *ReleaseResult.
+type Release struct {
+	Token   Token
+	Outcome Outcome
+	// ActualCost settles the estimate, or is Absent.
+	ActualCost int64
+	// RetryAfter is what the provider asked for, or Absent.
+	RetryAfter time.Duration
+	// Bucket is the one to pause with OutcomeThrottled. Empty means the pool's
+	// only POOL bucket.
+	Bucket string
+}
+
+// EntrySpec is a due-work entry as its producer describes it.
+type EntrySpec struct {
+	Tenant   string
+	Key      string
+	Category string
+	Route    string
+	Group    string
+	// DueAt is the due time unless Relative, then DueIn counts from the entry's W.
+	DueAt    Wall
+	DueIn    time.Duration
+	Relative bool
+	// MaxAttempts 0 means the pool's.
+	MaxAttempts int32
+}
+
+// Schedule upserts entries. Its result is a *ScheduleResult.
+type Schedule struct {
+	Pool    string
+	Entries []EntrySpec
+}
+
+// Unschedule removes an entry. Its result is an *UnscheduleResult.
+type Unschedule struct {
+	Pool   string
+	Tenant string
+	Key    string
+}
+
+func (TermStart) isOp()   {}
+func (ApplyPolicy) isOp() {}
+func (Pause) isOp()       {}
+func (*Acquire) isOp()    {}
+func (*NextDue) isOp()    {}
+func (*Renew) isOp()      {}
+func (*Release) isOp()    {}
+func (*Schedule) isOp()   {}
+func (Unschedule) isOp()  {}

@@ -1,0 +1,40 @@
+package admission
+
+// ErrorReason says why an operation could not be decided. Its text is the name
+// that the API publishes.
+type ErrorReason string
+
+// The reasons.
+const (
+	InvalidField     ErrorReason = "INVALID_FIELD"
+	UnknownCategory  ErrorReason = "UNKNOWN_CATEGORY"
+	PolicyInvalid    ErrorReason = "POLICY_INVALID"
+	PoolNotFound     ErrorReason = "POOL_NOT_FOUND"
+	EntryNotFound    ErrorReason = "ENTRY_NOT_FOUND"
+	TargetNotFound   ErrorReason = "TARGET_NOT_FOUND"
+	RevisionConflict ErrorReason = "REVISION_CONFLICT"
+	RequestMismatch  ErrorReason = "REQUEST_MISMATCH"
+	InUse            ErrorReason = "IN_USE"
+)
+
+// Error is why an operation could not be decided. It changed nothing.
+type Error struct {
+	Reason ErrorReason
+	// Field is the request's field at fault, by its API name, or empty.
+	Field string
+	// Message says what is wrong, in words.
+	Message string
+	// Meta are facts that a program may want, as name and value in turn.
+	Meta []string
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return string(e.Reason) + ": " + e.Message }
+
+// Violation is one rule that a policy breaks.
+type Violation struct {
+	// Field is the path in the policy, for example `pools[0].buckets[1].name`.
+	Field string
+	// Message says what was expected.
+	Message string
+}

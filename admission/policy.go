@@ -1,0 +1,79 @@
+package admission
+
+import "time"
+
+// Policy is the whole of what operators decide, with the meaning and the
+// defaults that the API documents. Zero and nil mean absent.
+type Policy struct {
+	Pools []PoolPolicy
+}
+
+// PoolPolicy is one capacity domain.
+type PoolPolicy struct {
+	Name       string
+	MaxActive  int64
+	PermitTTL  time.Duration
+	Buckets    []BucketPolicy
+	Lanes      []LanePolicy
+	Categories map[string]string
+	Defaults   TenantPolicy
+	Overrides  []TenantPolicy
+	Retry      RetryPolicy
+	MaxPause   time.Duration
+	Limits     LimitsPolicy
+}
+
+// BucketPolicy is a token bucket.
+type BucketPolicy struct {
+	Name      string
+	Scope     Scope
+	Capacity  int64
+	Refill    int64
+	Period    time.Duration
+	PerPermit bool
+	Blocked   bool
+	OneShot   bool
+}
+
+// LanePolicy is a strict priority class.
+type LanePolicy struct {
+	Name             string
+	LeaveSlots       int64
+	LeaveTokens      map[string]int64
+	TenantCycleLimit int64
+}
+
+// TenantPolicy is a tenant's share and limits. A nil or zero field of an
+// override is the default's.
+type TenantPolicy struct {
+	ID              string
+	Weight          int64
+	PreferredActive *int64
+	MaxActive       int64
+	Lane            string
+	Buckets         map[string]BucketOverride
+}
+
+// BucketOverride is one tenant's own numbers for a TENANT bucket.
+type BucketOverride struct {
+	Capacity int64
+	Refill   int64
+	Period   time.Duration
+	Blocked  bool
+}
+
+// RetryPolicy says what happens to entries whose attempt fails.
+type RetryPolicy struct {
+	MaxAttempts int32
+	Base        time.Duration
+	Max         time.Duration
+}
+
+// LimitsPolicy bounds what a pool holds in memory.
+type LimitsPolicy struct {
+	Entries          int64
+	EntriesPerTenant int64
+	Tenants          int64
+	RequestIDs       int64
+	EndedPermits     int64
+}

@@ -1,0 +1,182 @@
+package admission
+
+import "time"
+
+// Result is what an operation did: for each Op of an Entry the type that the
+// Op's comment names. TermStart has none (nil). Results belong to the log: every
+// replica computes the same.
+type Result any
+
+// PolicyResult is the result of ApplyPolicy.
+type PolicyResult struct {
+	Revision int64
+	Changed  bool
+	Err      *Error
+}
+
+// PauseResult is the result of Pause.
+type PauseResult struct {
+	Err *Error
+}
+
+// PermitState is what has become of a permit.
+type PermitState uint8
+
+// The states of a permit.
+const (
+	PermitLive PermitState = iota + 1
+	PermitReleased
+	PermitLost
+	PermitCancelled
+)
+
+// Permit is a granted permit as its holder sees it.
+type Permit struct {
+	Token     Token
+	Fence     int64
+	ExpiresIn time.Duration
+	Pool      string
+	Tenant    string
+	Lane      string
+	State     PermitState
+}
+
+// Decision grants or sheds: Shed is nil exactly when it grants.
+type Decision struct {
+	Permit   Permit
+	Shed     *Shed
+	Replayed bool
+}
+
+// Shed is a refusal: why, and when to come back.
+type Shed struct {
+	Reason   Reason
+	Blocking []Limit
+	// RetryAfter, PollAfter and EarliestExpiry are whole milliseconds, rounded
+	// up, or Absent.
+	RetryAfter     time.Duration
+	PollAfter      time.Duration
+	EarliestExpiry time.Duration
+	// MaxGrantable is set with NeverGrantable, else Absent.
+	MaxGrantable int64
+}
+
+// Scope says what a limit belongs to.
+type Scope uint8
+
+// The scopes. Buckets have the first two.
+const (
+	ScopePool Scope = iota + 1
+	ScopeTenant
+	ScopeLane
+)
+
+// Limit is one limit that blocks a request.
+type Limit struct {
+	Name     string
+	Scope    Scope
+	Capacity int64
+	Used     int64
+	Asked    int64
+	Reserve  int64
+	// RetryAfter is whole milliseconds, rounded up, or Absent.
+	RetryAfter time.Duration
+	Holders    int64
+}
+
+// AcquireResult is the result of Acquire.
+type AcquireResult struct {
+	Decision Decision
+	Err      *Error
+}
+
+// Claim is an entry under a permit.
+type Claim struct {
+	Permit   Permit
+	Key      string
+	Category string
+	Route    string
+	Group    string
+	DueAt    Wall
+	Attempt  int32
+}
+
+// NextDueResult is the result of NextDue. Pass it to State.Shedding to learn
+// who was held back by this very call.
+type NextDueResult struct {
+	Claims   []Claim
+	Replayed bool
+	Err      *Error
+
+	// full: MaxItems was reached. cycleCapped: the demands set aside.
+	full        bool
+	cycleCapped []demandKey
+}
+
+// LeaseResult is what Renew or Release did to a permit.
+type LeaseResult uint8
+
+// The results.
+const (
+	LeaseRenewed LeaseResult = iota + 1
+	LeaseReleased
+	LeaseAlreadyReleased
+	LeaseLost
+	LeaseCancelled
+)
+
+// RenewResult is the result of Renew: one Renewal for each token.
+type RenewResult struct {
+	Renewals []Renewal
+	// Pool and Tenant are those of the first known token, or empty.
+	Pool, Tenant string
+}
+
+// Renewal is what became of one token.
+type Renewal struct {
+	Result LeaseResult
+	// ExpiresIn is set with LeaseRenewed, else 0.
+	ExpiresIn time.Duration
+}
+
+// ReleaseResult is the result of Release.
+type ReleaseResult struct {
+	Result LeaseResult
+	// Pool and Tenant are those of the permit, empty if it is not known.
+	Pool, Tenant string
+	Err          *Error
+}
+
+// ScheduleStatus is what Schedule did with one entry.
+type ScheduleStatus uint8
+
+// The statuses.
+const (
+	Scheduled ScheduleStatus = iota + 1
+	ScheduleUnchanged
+	ScheduleReplaced
+	ScheduleShed
+	ScheduleError
+)
+
+// ScheduleResult is the result of Schedule: one row for each entry, or Err for
+// all.
+type ScheduleResult struct {
+	Entries []ScheduledEntry
+	Err     *Error
+}
+
+// ScheduledEntry is what became of one entry.
+type ScheduledEntry struct {
+	Status ScheduleStatus
+	// Reason is set with ScheduleShed.
+	Reason Reason
+	// Err is set with ScheduleError.
+	Err *Error
+}
+
+// UnscheduleResult is the result of Unschedule.
+type UnscheduleResult struct {
+	WasClaimed bool
+	Err        *Error
+}

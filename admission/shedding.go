@@ -1,0 +1,115 @@
+package admission
+
+import "time"
+
+// Reason is why demand is held back, in precedence.
+type Reason uint8
+
+// The reasons. Their order is the order in which they are told.
+const (
+	ReasonNone Reason = iota
+	NeverGrantable
+	Paused
+	Blocked
+	Exhausted
+	QueueFull
+	Cardinality
+	TenantCap
+	TenantRate
+	ProviderPaused
+	PoolCap
+	PoolRate
+	CycleCap
+	BatchFull
+	reasonCount
+)
+
+var reasonNames = [reasonCount]string{
+	"NONE", "NEVER_GRANTABLE", "PAUSED", "BLOCKED", "EXHAUSTED", "QUEUE_FULL", "CARDINALITY",
+	"TENANT_CAP", "TENANT_RATE", "PROVIDER_PAUSED", "POOL_CAP", "POOL_RATE", "CYCLE_CAP", "BATCH_FULL",
+}
+
+// String returns the reason's API name.
+func (r Reason) String() string {
+	if r >= reasonCount {
+		return "UNKNOWN"
+	}
+	return reasonNames[r]
+}
+
+// SheddingQuery says what of a pool's shedding to show.
+type SheddingQuery struct {
+	Pool string
+	// Tenant restricts the held rows to one tenant; empty shows up to HeldRows
+	// tenants.
+	Tenant   string
+	HeldRows int
+	// Call is the NextDue that is being answered, or nil.
+	Call *NextDueResult
+}
+
+// Shedding is the state of a pool beside an answer.
+type Shedding struct {
+	At       Instant
+	Index    uint64
+	Revision int64
+	Lanes    []LaneState
+	Held     []HeldTenant
+	Totals   []HeldTotal
+	More     bool
+}
+
+// LaneState is how one lane stands. OldestAge is 0 when Depth is.
+type LaneState struct {
+	Lane      string
+	Depth     int64
+	OldestAge time.Duration
+}
+
+// HeldTenant is what one tenant has held back in one lane.
+type HeldTenant struct {
+	Tenant    string
+	Lane      string
+	Reason    Reason
+	Due       int64
+	OldestAge time.Duration
+	// RetryAfter is whole milliseconds, rounded up, or Absent.
+	RetryAfter time.Duration
+}
+
+// HeldTotal counts the held (tenant, lane) pairs of one reason.
+type HeldTotal struct {
+	Reason  Reason
+	Tenants int64
+}
+
+// PoolHealth is how one pool stands.
+type PoolHealth struct {
+	Pool string
+	// MaxActive 0 means no cap.
+	MaxActive int64
+	Active    int64
+	Lanes     []LaneHealth
+	Buckets   []BucketHealth
+	Tenants   int64
+	Entries   int64
+	Dead      int64
+	Held      []HeldTotal
+}
+
+// LaneHealth is how one lane stands.
+type LaneHealth struct {
+	LaneState
+	Active int64
+	Paused bool
+}
+
+// BucketHealth is how one POOL bucket stands.
+type BucketHealth struct {
+	Bucket   string
+	Level    int64
+	Capacity int64
+	Paused   bool
+	// PausedFor is the time until a provider's pause ends, or Absent.
+	PausedFor time.Duration
+}
