@@ -1,0 +1,147 @@
+package policy
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/admitd/admit/admission"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+)
+
+// ToProto converts the core's form of a policy into the API's. What is absent
+// there is absent here: no default is written out.
+func ToProto(p admission.Policy) *admitv1.Policy {
+	return &admitv1.Policy{Pools: messages(p.Pools, poolMessage)}
+}
+
+func poolMessage(p admission.PoolPolicy) *admitv1.Pool {
+	return &admitv1.Pool{
+		Name:       p.Name,
+		MaxActive:  optional(p.MaxActive),
+		PermitTtl:  optionalDuration(p.PermitTTL),
+		Buckets:    messages(p.Buckets, bucketMessage),
+		Lanes:      messages(p.Lanes, laneMessage),
+		Categories: cloneMap(p.Categories),
+		Tenants:    tenantsMessage(p),
+		Retry:      retryMessage(p.Retry),
+		MaxPause:   optionalDuration(p.MaxPause),
+		Limits:     limitsMessage(p.Limits),
+	}
+}
+
+func bucketMessage(b admission.BucketPolicy) *admitv1.Bucket {
+	out := &admitv1.Bucket{
+		Name:     b.Name,
+		Capacity: optional(b.Capacity),
+		Refill:   optional(b.Refill),
+		Period:   optionalDuration(b.Period),
+		Blocked:  b.Blocked,
+		OneShot:  b.OneShot,
+	}
+	switch b.Scope {
+	case admission.ScopePool:
+		out.Scope = admitv1.Bucket_POOL
+	case admission.ScopeTenant:
+		out.Scope = admitv1.Bucket_TENANT
+	}
+	if b.PerPermit {
+		out.Charge = admitv1.Bucket_PERMIT
+	}
+	return out
+}
+
+func laneMessage(l admission.LanePolicy) *admitv1.Lane {
+	return &admitv1.Lane{
+		Name:             l.Name,
+		LeaveSlots:       l.LeaveSlots,
+		LeaveTokens:      cloneMap(l.LeaveTokens),
+		TenantCycleLimit: optional(l.TenantCycleLimit),
+	}
+}
+
+func tenantsMessage(p admission.PoolPolicy) *admitv1.Tenants {
+	d := p.Defaults
+	noDefaults := d.ID == "" && d.Weight == 0 && d.PreferredActive == nil && d.MaxActive == 0 && d.Lane == "" && len(d.Buckets) == 0
+	if noDefaults && len(p.Overrides) == 0 {
+		return nil
+	}
+	out := &admitv1.Tenants{Overrides: messages(p.Overrides, tenantMessage)}
+	if !noDefaults {
+		out.Defaults = tenantMessage(d)
+	}
+	return out
+}
+
+func tenantMessage(t admission.TenantPolicy) *admitv1.Tenant {
+	out := &admitv1.Tenant{
+		Id:        t.ID,
+		Weight:    optional(t.Weight),
+		MaxActive: optional(t.MaxActive),
+		Lane:      t.Lane,
+	}
+	if t.PreferredActive != nil {
+		out.PreferredActive = new(*t.PreferredActive)
+	}
+	for name, b := range t.Buckets {
+		if out.Buckets == nil {
+			out.Buckets = make(map[string]*admitv1.BucketOverride, len(t.Buckets))
+		}
+		out.Buckets[name] = &admitv1.BucketOverride{
+			Capacity: optional(b.Capacity),
+			Refill:   optional(b.Refill),
+			Period:   optionalDuration(b.Period),
+			Blocked:  b.Blocked,
+		}
+	}
+	return out
+}
+
+func retryMessage(r admission.RetryPolicy) *admitv1.Retry {
+	if r == (admission.RetryPolicy{}) {
+		return nil
+	}
+	return &admitv1.Retry{
+		MaxAttempts: optional(r.MaxAttempts),
+		Base:        optionalDuration(r.Base),
+		Max:         optionalDuration(r.Max),
+	}
+}
+
+func limitsMessage(l admission.LimitsPolicy) *admitv1.Limits {
+	if l == (admission.LimitsPolicy{}) {
+		return nil
+	}
+	return &admitv1.Limits{
+		Entries:          optional(l.Entries),
+		EntriesPerTenant: optional(l.EntriesPerTenant),
+		Tenants:          optional(l.Tenants),
+		RequestIds:       optional(l.RequestIDs),
+		EndedPermits:     optional(l.EndedPermits),
+	}
+}
+
+func optional[N int32 | int64](n N) *N {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+func optionalDuration(d time.Duration) *durationpb.Duration {
+	if d == 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}
+
+func messages[In, Out any](in []In, one func(In) *Out) []*Out {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make([]*Out, len(in))
+	for i, v := range in {
+		out[i] = one(v)
+	}
+	return out
+}
