@@ -1,0 +1,89 @@
+package policy_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/admitd/admit/internal/policy"
+)
+
+// Each file of testdata/invalid begins with the errors it must draw, as
+// comments without the file's name.
+func TestInvalidFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/invalid/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			for line := range strings.Lines(string(data)) {
+				expected, isComment := strings.CutPrefix(line, "# ")
+				if !isComment {
+					break
+				}
+				want = append(want, "f.yaml:"+strings.TrimSpace(expected))
+			}
+			_, _, err = policy.Load("f.yaml", data)
+			if err == nil {
+				t.Fatal("loads, want errors")
+			}
+			if got := err.Error(); got != strings.Join(want, "\n") {
+				t.Errorf("got:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
+			}
+		})
+	}
+}
+
+func TestValidFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/valid/*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			msg, core, err := policy.Load(file, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back := policy.ToProto(core); !proto.Equal(back, msg) {
+				t.Errorf("the core's form stands for %v, the file for %v", back, msg)
+			}
+		})
+	}
+}
+
+func TestLoadReadsWhatIsWritten(t *testing.T) {
+	const file = `{pools: [{name: p, max_active: 4, permit_ttl: 1h30m, buckets: [{name: b, scope: TENANT, capacity: 3, one_shot: true, charge: PERMIT}]}]}`
+	_, core, err := policy.Load("p.yaml", []byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := core.Pools[0]
+	if p.MaxActive != 4 || p.PermitTTL != 90*time.Minute || !p.Buckets[0].PerPermit || !p.Buckets[0].OneShot || p.Buckets[0].Capacity != 3 {
+		t.Errorf("got %+v", p)
+	}
+}
+
+func TestAFileThatIsTooLarge(t *testing.T) {
+	data := []byte("pools: []\n#" + strings.Repeat("x", policy.MaxFileBytes))
+	_, _, err := policy.Load("big.yaml", data)
+	var file *policy.FileError
+	if !errors.As(err, &file) || !strings.Contains(err.Error(), "big.yaml:1:1: expected at most 262144 bytes") {
+		t.Errorf("got %v", err)
+	}
+}
