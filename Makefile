@@ -1,0 +1,67 @@
+# The tools are pinned in tools/go.mod and built by the go command: nothing has
+# to be installed but Go itself.
+TOOL := go tool -modfile=tools/go.mod
+
+FUZZTIME ?= 10s
+FAST     := $$(go list ./... | grep -v /e2e)
+
+.DEFAULT_GOAL := help
+
+.PHONY: all
+all: generate lint build test ## generate, lint, build and test
+
+.PHONY: generate
+generate: ## write the Go code of proto/
+	$(TOOL) buf generate
+
+.PHONY: generate-check
+generate-check: ## fail if the Go code of proto/ is not what its sources give
+	@out=$$(mktemp -d) && trap 'rm -rf "$$out"' EXIT && \
+	$(TOOL) buf generate --output "$$out" && \
+	diff -r -q --exclude='*.proto' "$$out/proto" proto
+
+.PHONY: build
+build: ## build admitd and admitctl into bin/
+	go build -o bin/ ./cmd/...
+
+.PHONY: test
+test: ## run all tests but those of e2e/
+	go test $(FAST)
+
+.PHONY: race
+race: ## the same with the race detector
+	go test -race $(FAST)
+
+.PHONY: fuzz
+fuzz: ## run each fuzz test for FUZZTIME (10s)
+	@for pkg in $(FAST); do \
+		listed=$$(go test -list '^Fuzz' $$pkg) || exit 1; \
+		for name in $$(echo "$$listed" | grep '^Fuzz'); do \
+			echo "$$pkg $$name" && \
+			go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## run the benchmarks
+	go test -run '^$$' -bench . -benchmem $(FAST)
+
+.PHONY: e2e
+e2e: ## run the real binaries against real workers (needs Python and nginx)
+	go test -count=1 -v ./e2e/...
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck and buf lint
+	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
+	go vet ./...
+	$(TOOL) staticcheck ./...
+	$(TOOL) buf lint
+
+.PHONY: tidy-check
+tidy-check: ## fail if go.mod or tools/go.mod is not tidy
+	go mod tidy -diff
+	cd tools && go mod tidy -diff
+
+.PHONY: help
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "%-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
