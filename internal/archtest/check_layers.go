@@ -27,15 +27,14 @@ func checkLayers(table []layer, all []ban, pkgs []goPackage) []string {
 	return wrong
 }
 
-// rowOf returns the row that names the package most closely, or nil.
+// rowOf returns the first row that names the package, or nil.
 func rowOf(table []layer, name string) *layer {
-	var best *layer
 	for i := range table {
-		if row := &table[i]; matches(row.pkg, name) && (best == nil || len(row.pkg) > len(best.pkg)) {
-			best = row
+		if matches(table[i].pkg, name) {
+			return &table[i]
 		}
 	}
-	return best
+	return nil
 }
 
 // matches says whether the pattern takes in the package, both as the tables

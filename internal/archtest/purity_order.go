@@ -71,7 +71,7 @@ func mayBe(t types.Type, such func(types.Type) bool) bool {
 
 // unorderedMaps are the functions of package maps that go through one in an
 // order that a caller may see.
-var unorderedMaps = map[string]bool{"All": true, "Keys": true, "Values": true, "DeleteFunc": true, "EqualFunc": true}
+var unorderedMaps = map[string]bool{"All": true, "Keys": true, "Values": true, "DeleteFunc": true}
 
 // fileLine is a line of a file.
 type fileLine struct {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"sort"
 	"time"
 )
 
@@ -23,13 +24,17 @@ const (
 )
 
 func floats(d time.Duration, n int64) {
-	x := half                     // want "float: a float"
-	_ = d.Seconds()               // want "float: a float"
-	_ = float64(n)                // want "float: a float"
-	_ = d > 1e9*half*d            // constants that end up whole
-	_ = fmt.Sprint(0.5)           // want "float: a float"
-	_, e := math.Frexp(half)      // want "float: a float"
-	_, _, _ = x, e, complex(1, 1) // want "float: a float"
+	x := half                                  // want "float: a float"
+	_ = d.Seconds()                            // want "float: a float"
+	_ = float64(n)                             // want "float: a float"
+	_ = d > 1e9*half*d                         // constants that end up whole
+	_ = fmt.Sprint(0.5)                        // want "float: a float"
+	_, e := math.Frexp(half)                   // want "float: a float"
+	_, _ = x, e                                // want "float: a float"
+	_ = complex(1, 1)                          // want "float: a float"
+	for _, f := range sort.Float64Slice(nil) { // want "float: a float"
+		_ = f > 1 // want "float: a float"
+	}
 }
 
 func whole(n int64) int64 {

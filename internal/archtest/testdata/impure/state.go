@@ -13,7 +13,7 @@ var (
 var (
 	Largest = 1 << 20                // want "state: the variable Largest can be set"
 	byName  = map[string]int{"a": 1} // want "state: the variable byName can change"
-	list    = []string{"a"}          // want "state: the variable list can change"
+	list    = []int{1}               // want "state: the variable list can change"
 	last    *int                     // want "state: the variable last can change"
 	hook    func()                   // want "state: the variable hook can change"
 	any1    any                      // want "state: the variable any1 can change"
@@ -48,6 +48,8 @@ func writes(i int) {
 	_ = names[:]                // want "state: the package variable names may be changed"
 	errGone = nil               // want "state: the package variable errGone may be changed"
 	for largest = range names { // want "state: the package variable largest may be changed"
+	}
+	for _, largest = range list { // want "state: the package variable largest may be changed"
 	}
 	count.add()    // want "state: the package variable count may be changed"
 	f := count.add // want "state: the package variable count may be changed"
