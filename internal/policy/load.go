@@ -22,7 +22,7 @@ const MaxFileBytes = 256 << 10
 // error is a *FileError with all that is wrong.
 func Load(name string, data []byte) (*admitv1.Policy, admission.Policy, error) {
 	if len(data) > MaxFileBytes {
-		return nil, admission.Policy{}, fileError(name, []Problem{{
+		return nil, admission.Policy{}, NewFileError(name, []Problem{{
 			Line: 1, Column: 1, Message: fmt.Sprintf("expected at most %d bytes, got %d", MaxFileBytes, len(data)),
 		}})
 	}
@@ -40,17 +40,17 @@ func ParseYAML(name string, data []byte) (*yaml.Node, error) {
 	var doc, second yaml.Node
 	switch err := dec.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		return nil, fileError(name, []Problem{{Line: 1, Column: 1, Message: "the file is empty"}})
+		return nil, NewFileError(name, []Problem{{Line: 1, Column: 1, Message: "the file is empty"}})
 	case err != nil:
-		return nil, fileError(name, []Problem{syntaxProblem(data, err)})
+		return nil, NewFileError(name, []Problem{syntaxProblem(data, err)})
 	}
 	switch err := dec.Decode(&second); {
 	case err == nil:
-		return nil, fileError(name, []Problem{{
+		return nil, NewFileError(name, []Problem{{
 			Line: second.Line, Column: second.Column, Message: "expected the end of the file, got another document",
 		}})
 	case !errors.Is(err, io.EOF):
-		return nil, fileError(name, []Problem{syntaxProblem(data, err)})
+		return nil, NewFileError(name, []Problem{syntaxProblem(data, err)})
 	}
 	return doc.Content[0], nil
 }
@@ -61,7 +61,7 @@ func FromNode(name string, root *yaml.Node) (*admitv1.Policy, admission.Policy, 
 	msg := &admitv1.Policy{}
 	t := newTree(root, msg.ProtoReflect().Descriptor())
 	if t.broken[root] {
-		return nil, admission.Policy{}, fileError(name, t.problems)
+		return nil, admission.Policy{}, NewFileError(name, t.problems)
 	}
 	if err := t.decode(root, msg); err != nil {
 		return nil, admission.Policy{}, fmt.Errorf("reading %s: %w", name, err)
@@ -75,7 +75,7 @@ func FromNode(name string, root *yaml.Node) (*admitv1.Policy, admission.Policy, 
 		node := t.nearest(p.key)
 		t.problems = append(t.problems, Problem{Line: node.Line, Column: node.Column, Field: v.Field, Message: v.Message})
 	}
-	if err := fileError(name, t.problems); err != nil {
+	if err := NewFileError(name, t.problems); err != nil {
 		return nil, admission.Policy{}, err
 	}
 	return msg, core, nil

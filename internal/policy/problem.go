@@ -38,9 +38,9 @@ func (e *FileError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// fileError returns the problems as an error in the order of the file, or nil
-// if there are none.
-func fileError(name string, problems []Problem) error {
+// NewFileError returns the problems as a *FileError in the order of the file, or
+// nil if there are none.
+func NewFileError(name string, problems []Problem) error {
 	if len(problems) == 0 {
 		return nil
 	}
@@ -50,19 +50,20 @@ func fileError(name string, problems []Problem) error {
 	return &FileError{Name: name, Problems: problems}
 }
 
-// UnknownKey says that there is no such key, and which one may have been meant
-// or which there are. The second result is the one that was meant, or empty.
-func UnknownKey(key string, known []string) (message, meant string) {
-	best := len(key)/3 + 1
+// Unknown says that nothing of a kind has that name, and which one may have been
+// meant or which there are. The second result is the one that was meant, or
+// empty.
+func Unknown(kind, name string, known []string) (message, meant string) {
+	best := len(name)/3 + 1
 	for _, k := range known {
-		if d := distance(key, k); d <= best {
+		if d := distance(name, k); d <= best {
 			best, meant = d-1, k
 		}
 	}
 	if meant != "" {
-		return fmt.Sprintf("unknown key %q, did you mean %q?", key, meant), meant
+		return fmt.Sprintf("unknown %s %q, did you mean %q?", kind, name, meant), meant
 	}
-	return fmt.Sprintf("unknown key %q, expected one of %s", key, strings.Join(known, ", ")), ""
+	return fmt.Sprintf("unknown %s %q, expected one of %s", kind, name, strings.Join(known, ", ")), ""
 }
 
 // distance counts the characters to insert, delete or replace on the way from

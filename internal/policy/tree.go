@@ -36,7 +36,7 @@ func newTree(root *yaml.Node, desc protoreflect.MessageDescriptor) *tree {
 func (t *tree) message(p path, node *yaml.Node, desc protoreflect.MessageDescriptor) {
 	t.nodes[p.key] = node
 	if node.Kind != yaml.MappingNode {
-		t.report(p, node, "expected a mapping with %s, got %s", strings.Join(fieldNames(desc), ", "), found(node))
+		t.report(p, node, "expected a mapping with %s, got %s", strings.Join(fieldNames(desc), ", "), Found(node))
 		return
 	}
 	given := map[protoreflect.Name]bool{}
@@ -64,7 +64,7 @@ func (t *tree) value(p path, node *yaml.Node, field protoreflect.FieldDescriptor
 		t.entries(p, node, field)
 	case field.IsList():
 		if node.Kind != yaml.SequenceNode {
-			t.report(p, node, "expected a list, got %s", found(node))
+			t.report(p, node, "expected a list, got %s", Found(node))
 			return
 		}
 		for i, item := range node.Content {
@@ -77,7 +77,7 @@ func (t *tree) value(p path, node *yaml.Node, field protoreflect.FieldDescriptor
 
 func (t *tree) entries(p path, node *yaml.Node, field protoreflect.FieldDescriptor) {
 	if node.Kind != yaml.MappingNode {
-		t.report(p, node, "expected a mapping, got %s", found(node))
+		t.report(p, node, "expected a mapping, got %s", Found(node))
 		return
 	}
 	given := map[string]bool{}
@@ -86,7 +86,7 @@ func (t *tree) entries(p path, node *yaml.Node, field protoreflect.FieldDescript
 		at := p.entry(key.Value)
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			t.report(p, key, "expected a name as key, got %s", found(key))
+			t.report(p, key, "expected a name as key, got %s", Found(key))
 		case given[key.Value]:
 			t.report(at, key, "given twice")
 		default:
@@ -111,13 +111,13 @@ func (t *tree) single(p path, node *yaml.Node, field protoreflect.FieldDescripto
 
 // wrongValue reports a scalar that its field can't take.
 func (t *tree) wrongValue(node *yaml.Node) {
-	t.report(t.paths[node], node, "expected %s, got %s", expected(t.fields[node]), found(node))
+	t.report(t.paths[node], node, "expected %s, got %s", expected(t.fields[node]), Found(node))
 }
 
 func (t *tree) unknown(p path, key *yaml.Node, desc protoreflect.MessageDescriptor) {
-	message, meant := UnknownKey(key.Value, fieldNames(desc))
+	message, meant := Unknown("key", key.Value, fieldNames(desc))
 	if key.Kind != yaml.ScalarNode {
-		message = fmt.Sprintf("expected a key such as %s, got %s", fieldNames(desc)[0], found(key))
+		message = fmt.Sprintf("expected a key such as %s, got %s", fieldNames(desc)[0], Found(key))
 	}
 	t.problems = append(t.problems, Problem{
 		Line: key.Line, Column: key.Column, Field: p.shown, Message: message, UnknownKey: key.Value,
@@ -195,7 +195,8 @@ func expected(field protoreflect.FieldDescriptor) string {
 	return "a whole number"
 }
 
-func found(node *yaml.Node) string {
+// Found says in words what a node holds.
+func Found(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:
 		return "a mapping"

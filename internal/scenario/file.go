@@ -1,0 +1,145 @@
+package scenario
+
+import (
+	"errors"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/admitd/admit/admission"
+	"github.com/admitd/admit/internal/policy"
+)
+
+// File is a scenario file that has been read.
+type File struct {
+	Name  string
+	Tests []*Test
+}
+
+// Test is one test of a file.
+type Test struct {
+	Name string
+	Line int
+
+	policy *testPolicy
+	steps  []*step
+}
+
+// testPolicy is a policy as the core takes it.
+type testPolicy struct {
+	core admission.Policy
+	// missing are the fields it uses that this version does not have.
+	missing []string
+	// invalid says that it breaks a rule; only a step that expects just that
+	// may apply it.
+	invalid bool
+}
+
+// missingPolicyFields are those that a policy file will have.
+var missingPolicyFields = []string{
+	"yield", "batch", "cadences", "unknown", "enforcement", "lock_max_active", "lane_max_active",
+	"done_retention", "dead_retention", "waiting", "waiting_per_tenant",
+}
+
+// Parse reads a scenario file; name is what errors and results call it. The
+// error is a *policy.FileError with all that is wrong.
+func Parse(name string, data []byte) (*File, error) {
+	root, err := policy.ParseYAML(name, data)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{file: name}
+	f := &File{Name: name}
+	var shared *testPolicy
+	var tests *yaml.Node
+	for _, p := range r.known(root, "a mapping with policy and tests", "key", []string{"policy", "tests"}) {
+		switch p.key.Value {
+		case "policy":
+			shared = r.policy(p.value)
+		case "tests":
+			tests = p.value
+		}
+	}
+	if tests == nil {
+		r.fail(root, "expected tests")
+		return nil, policy.NewFileError(name, r.problems)
+	}
+	if tests.Kind == yaml.SequenceNode && len(tests.Content) == 0 {
+		r.fail(tests, "expected at least one test")
+	}
+	names := map[string]bool{}
+	for _, node := range r.items(tests, "a list of tests") {
+		t := r.test(node, shared)
+		if t.Name != "" && names[t.Name] {
+			r.fail(node, "two tests are named %q", t.Name)
+		}
+		names[t.Name] = true
+		f.Tests = append(f.Tests, t)
+	}
+	if err := policy.NewFileError(name, r.problems); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (r *reader) test(node *yaml.Node, shared *testPolicy) *Test {
+	t := &Test{Line: node.Line, policy: shared}
+	var steps *yaml.Node
+	for _, p := range r.known(node, "a test with name and steps", "key", []string{"name", "policy", "steps"}) {
+		switch p.key.Value {
+		case "name":
+			t.Name = r.text(p.value)
+		case "policy":
+			t.policy = r.policy(p.value)
+		case "steps":
+			steps = p.value
+		}
+	}
+	if node.Kind != yaml.MappingNode {
+		return t
+	}
+	if t.Name == "" {
+		r.fail(node, "expected a name")
+	}
+	if t.policy == nil {
+		r.fail(node, "expected a policy, in the test or for the whole file")
+	}
+	if steps == nil {
+		r.fail(node, "expected steps")
+		return t
+	}
+	t.steps = r.steps(steps, "")
+	return t
+}
+
+// policy reads a policy that must keep the rules.
+func (r *reader) policy(node *yaml.Node) *testPolicy {
+	p, problems := readPolicy(r.file, node)
+	r.problems = append(r.problems, problems...)
+	return p
+}
+
+// readPolicy returns a policy, with the problems that are not only fields of a
+// later version.
+func readPolicy(file string, node *yaml.Node) (*testPolicy, []policy.Problem) {
+	_, core, err := policy.FromNode(file, node)
+	p := &testPolicy{core: core}
+	var fe *policy.FileError
+	switch {
+	case errors.As(err, &fe):
+	case err != nil:
+		return p, []policy.Problem{{Line: node.Line, Column: node.Column, Message: err.Error()}}
+	default:
+		return p, nil
+	}
+	var problems []policy.Problem
+	for _, problem := range fe.Problems {
+		if slices.Contains(missingPolicyFields, problem.UnknownKey) {
+			p.missing = append(p.missing, problem.UnknownKey)
+		} else {
+			problems = append(problems, problem)
+		}
+	}
+	p.invalid = len(problems) > 0
+	return p, problems
+}

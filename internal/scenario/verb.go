@@ -1,0 +1,207 @@
+package scenario
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/admitd/admit/admission"
+	"github.com/admitd/admit/internal/policy"
+)
+
+// The limits of the API, which the core takes for granted.
+const (
+	maxTokens = 1 << 53
+	minTTL    = time.Second
+	maxTTL    = 24 * time.Hour
+	maxDue    = 366 * 24 * time.Hour
+	maxItems  = 1000
+)
+
+// verb is something that a step can do.
+type verb struct {
+	name    string
+	fields  []field
+	expects []string
+	// do performs it once and notes what came of it.
+	do func(r *run, c *call, s scope, o *outcome)
+	// missing says that this version does not have it.
+	missing bool
+}
+
+// field is a field of a verb.
+type field struct {
+	name     string
+	read     func(r *reader, c *call, name string, node *yaml.Node)
+	required bool
+	missing  bool
+}
+
+func must(name string, read func(*reader, *call, string, *yaml.Node)) field {
+	return field{name: name, read: read, required: true}
+}
+
+func may(name string, read func(*reader, *call, string, *yaml.Node)) field {
+	return field{name: name, read: read}
+}
+
+// later is a field of a version to come; what it holds is not looked at.
+func later(name string) field {
+	return field{name: name, missing: true, read: func(*reader, *call, string, *yaml.Node) {}}
+}
+
+var verbs = []verb{
+	{
+		name: "acquire",
+		fields: []field{
+			must("pool", asText), must("tenant", asID), may("category", asText), may("cost", asNumber(1, maxTokens)),
+			may("ttl", asDuration(minTTL, maxTTL)), may("request_id", asText), may("as", asText),
+			later("max_wait"), later("lock_key"), later("dedupe_key"), later("rate_only"), later("settle"), later("backlog"),
+		},
+		expects: []string{
+			"granted", "shed", "waiting", "borrowed", "replayed", "would_shed",
+			"reason", "retry_after", "max_grantable", "blocking", "error",
+		},
+		do: (*run).acquire,
+	},
+	{
+		name: "next_due",
+		fields: []field{
+			must("pool", asText), may("max_items", asNumber(1, maxItems)), may("ttl", asDuration(minTTL, maxTTL)),
+			may("lanes", asTexts), may("request_id", asText), may("as", asText),
+			later("tenant"), later("lane_limits"), later("node"), later("batch"),
+		},
+		expects: []string{"claims", "keys", "attempts", "held", "next_due_in", "replayed"},
+		do:      (*run).nextDue,
+	},
+	{
+		name: "schedule",
+		fields: []field{
+			must("pool", asText), must("tenant", asID), must("key", asID), may("category", asText), may("route", asID), may("group", asID),
+			may("due_in", asDuration(0, maxDue)), may("max_attempts", asNumber(1, 1000)),
+			later("every"), later("cadence"),
+		},
+		expects: []string{"error"},
+		do:      (*run).schedule,
+	},
+	{
+		name:    "unschedule",
+		fields:  []field{must("pool", asText), must("tenant", asID), must("key", asID)},
+		expects: []string{"error"},
+		do:      (*run).unschedule,
+	},
+	{
+		name:    "report_demand",
+		fields:  []field{later("pool"), later("tenant"), later("category"), later("backlog"), later("ttl")},
+		missing: true,
+	},
+	{
+		name:    "renew",
+		fields:  []field{must("permit", asText), may("ttl", asDuration(minTTL, maxTTL))},
+		expects: []string{"ok", "result"},
+		do:      (*run).renew,
+	},
+	{
+		name: "release",
+		fields: []field{
+			must("permit", asText), may("outcome", asOutcome), may("actual_cost", asNumber(0, maxTokens)),
+			may("retry_after", asDuration(0, maxDue)), may("bucket", asText), later("result"),
+		},
+		expects: []string{"ok", "result"},
+		do:      (*run).release,
+	},
+	{name: "pause", fields: pauseFields, do: (*run).pause},
+	{name: "resume", fields: pauseFields, do: (*run).resume},
+	{name: "policy", expects: []string{"error"}, do: (*run).applyPolicy},
+	{name: "tick", do: (*run).tick},
+	{name: "new_leader", fields: []field{must("gap", asDuration(0, maxSpan))}, do: (*run).newLeader},
+	{name: "restore", do: (*run).restore},
+	{
+		name:    "state",
+		fields:  []field{must("pool", asText)},
+		expects: []string{"active", "waiting", "due", "dead", "skipped", "tenants", "lanes", "buckets", "tenant_buckets"},
+		do:      (*run).look,
+	},
+}
+
+var pauseFields = []field{
+	must("pool", asText), may("tenant", asID), may("lane", asText), may("bucket", asText), later("group"),
+}
+
+func findVerb(name string) *verb {
+	for i := range verbs {
+		if verbs[i].name == name {
+			return &verbs[i]
+		}
+	}
+	return nil
+}
+
+func verbNames() []string {
+	names := make([]string, len(verbs))
+	for i, v := range verbs {
+		names[i] = v.name
+	}
+	return names
+}
+
+func (v *verb) fieldNames() []string {
+	names := make([]string, len(v.fields))
+	for i, f := range v.fields {
+		names[i] = f.name
+	}
+	return names
+}
+
+func (v *verb) field(name string) field {
+	for _, f := range v.fields {
+		if f.name == name {
+			return f
+		}
+	}
+	return field{}
+}
+
+func asText(r *reader, c *call, name string, node *yaml.Node) {
+	c.texts[name] = r.text(node)
+}
+
+var idPattern = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
+
+func asID(r *reader, c *call, name string, node *yaml.Node) {
+	asText(r, c, name, node)
+	if id := c.texts[name]; id != "" && !idPattern.MatchString(scope{1, 1}.expand(id)) {
+		r.fail(node, "expected 1 to 128 of A-Z a-z 0-9 . _ : / -, got %q", id)
+	}
+}
+
+func asTexts(r *reader, c *call, name string, node *yaml.Node) {
+	c.lists[name] = r.texts(node)
+}
+
+func asNumber(least, most int64) func(*reader, *call, string, *yaml.Node) {
+	return func(r *reader, c *call, name string, node *yaml.Node) {
+		c.numbers[name] = r.number(node, least, most)
+	}
+}
+
+func asDuration(least, most time.Duration) func(*reader, *call, string, *yaml.Node) {
+	return func(r *reader, c *call, name string, node *yaml.Node) {
+		c.durations[name] = r.duration(node, least, most)
+	}
+}
+
+var outcomes = map[string]admission.Outcome{
+	"DONE": admission.OutcomeDone, "FAILED": admission.OutcomeFailed, "THROTTLED": admission.OutcomeThrottled,
+	"NOT_STARTED": admission.OutcomeNotStarted, "DEAD": admission.OutcomeDead,
+}
+
+func asOutcome(r *reader, c *call, name string, node *yaml.Node) {
+	asText(r, c, name, node)
+	if _, ok := outcomes[c.texts[name]]; !ok {
+		r.fail(node, "expected one of %s, got %s",
+			strings.Join([]string{"DONE", "FAILED", "THROTTLED", "NOT_STARTED", "DEAD"}, ", "), policy.Found(node))
+	}
+}
