@@ -1,0 +1,167 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/admitd/admit/client"
+)
+
+const startLimit = 20 * time.Second
+
+// Node is an admitd with one data directory. It may be killed and restarted; its
+// address changes then, which connections made by Dial follow.
+type Node struct {
+	t       testing.TB
+	binary  string
+	data    string
+	log     string
+	process *Process
+
+	mu   sync.Mutex
+	addr string
+}
+
+// StartNode starts an admitd whose data and log are in dir, and waits until it
+// serves.
+func StartNode(t testing.TB, dir string) *Node {
+	t.Helper()
+	n := &Node{t: t, binary: binary(t, "admitd"), data: filepath.Join(dir, "data"), log: filepath.Join(dir, "admitd.log")}
+	n.Restart()
+	return n
+}
+
+// Kill ends the node as kill -9 does.
+func (n *Node) Kill() { n.process.Kill() }
+
+// Stop shuts the node down in order.
+func (n *Node) Stop() { n.process.Stop(15 * time.Second) }
+
+// Restart starts the node on its data directory and waits until it serves.
+func (n *Node) Restart() {
+	n.t.Helper()
+	var logged int64
+	if info, err := os.Stat(n.log); err == nil {
+		logged = info.Size()
+	}
+	n.process = Start(n.t, n.log, exec.Command(n.binary, "--data", n.data,
+		"--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--log-format", "json"))
+	err := n.process.waitReady(startLimit, func() bool {
+		addr := loggedAddr(n.log, logged)
+		if addr == "" {
+			return false
+		}
+		n.mu.Lock()
+		n.addr = addr
+		n.mu.Unlock()
+		return serves(addr)
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// Addr is where the node serves gRPC at present.
+func (n *Node) Addr() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.addr
+}
+
+// Dial returns a client that follows the node across restarts. It is closed at
+// the test's end.
+func (n *Node) Dial(opts ...client.Option) *client.Client {
+	n.t.Helper()
+	opts = append(opts, client.WithDialOptions(grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", n.Addr())
+	})))
+	c, err := client.Dial("passthrough:///admitd", opts...)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// loggedAddr reads the gRPC address that the node wrote to its log, from the
+// given offset on. It is empty as long as there is none.
+func loggedAddr(log string, offset int64) string {
+	data, err := os.ReadFile(log)
+	if err != nil || int64(len(data)) < offset {
+		return ""
+	}
+	for line := range bytes.Lines(data[offset:]) {
+		var entry struct {
+			GRPCAddr string `json:"grpc_addr"`
+		}
+		if json.Unmarshal(line, &entry) == nil && entry.GRPCAddr != "" {
+			return entry.GRPCAddr
+		}
+	}
+	return ""
+}
+
+// serves says whether the node at addr is healthy.
+func serves(addr string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	c, err := client.Dial(addr)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	resp, err := grpc_health_v1.NewHealthClient(c.Conn()).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+	return err == nil && resp.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING
+}
+
+var builds sync.Map // from program to func() (string, error), which builds once
+
+// binary returns the path of one of the module's programs, built once for each
+// run of a test binary. RemoveBinaries removes it.
+func binary(t testing.TB, program string) string {
+	t.Helper()
+	build, _ := builds.LoadOrStore(program, sync.OnceValues(func() (string, error) {
+		root, err := findRoot()
+		if err != nil {
+			return "", err
+		}
+		dir, err := os.MkdirTemp("", "admit-build-")
+		if err != nil {
+			return "", err
+		}
+		path := filepath.Join(dir, program)
+		cmd := exec.Command("go", "build", "-o", path, "./cmd/"+program)
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return path, fmt.Errorf("build %s: %w\n%s", program, err, out)
+		}
+		return path, nil
+	}))
+	path, err := build.(func() (string, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// RemoveBinaries removes what was built for the tests of this run.
+func RemoveBinaries() {
+	builds.Range(func(_, build any) bool {
+		if path, _ := build.(func() (string, error))(); path != "" {
+			_ = os.RemoveAll(filepath.Dir(path))
+		}
+		return true
+	})
+}
