@@ -1,0 +1,94 @@
+package server
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/admitd/admit/admission"
+)
+
+// stateCollector shows the state of the pools as of the scrape. It keeps
+// nothing: a pool that goes takes its series along.
+type stateCollector struct {
+	store Store
+
+	revision, permits, depth, oldest, lanePaused *prometheus.Desc
+	level, capacity, bucketPaused                *prometheus.Desc
+	tenants, entries, dead, held                 *prometheus.Desc
+}
+
+func newStateCollector(store Store) *stateCollector {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("admit_"+name, help, labels, nil)
+	}
+	return &stateCollector{
+		store:    store,
+		revision: desc("policy_revision", "Revision of the policy in force, 0 before the first."),
+		permits:  desc("permits_active", "Live permits.", "pool", "lane"),
+		depth: desc("lane_depth", "Entries that are due, unclaimed and held by the pool's own limits alone.",
+			"pool", "lane"),
+		oldest: desc("lane_oldest_due_seconds", "How long the oldest entry counted in admit_lane_depth has been due, 0 if none is.",
+			"pool", "lane"),
+		lanePaused:   desc("lane_paused", "1 while an operator has paused the lane.", "pool", "lane"),
+		level:        desc("bucket_level", "Tokens in a bucket of scope POOL, below 0 while it is in debt.", "pool", "bucket"),
+		capacity:     desc("bucket_capacity", "The most tokens that a bucket of scope POOL holds.", "pool", "bucket"),
+		bucketPaused: desc("bucket_paused", "1 while an operator or a provider's refusal has paused the bucket.", "pool", "bucket"),
+		tenants:      desc("tenants_active", "Tenants that the pool knows at present.", "pool"),
+		entries:      desc("entries", "Entries in the index, dead ones aside.", "pool"),
+		dead:         desc("entries_dead", "Dead entries.", "pool"),
+		held:         desc("held", "Pairs of tenant and lane that are held, by reason.", "pool", "reason"),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		c.revision, c.permits, c.depth, c.oldest, c.lanePaused, c.level, c.capacity, c.bucketPaused,
+		c.tenants, c.entries, c.dead, c.held,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
+	var pools []admission.PoolHealth
+	var revision int64
+	c.store.View(func(st *admission.State, at admission.Instant, w admission.Wall) {
+		_, revision, _ = st.Policy()
+		pools = st.Health(at, w, "")
+	})
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(c.revision, float64(revision))
+	for _, p := range pools {
+		c.collectPool(gauge, p)
+	}
+}
+
+func (c *stateCollector) collectPool(gauge func(*prometheus.Desc, float64, ...string), p admission.PoolHealth) {
+	for _, l := range p.Lanes {
+		gauge(c.permits, float64(l.Active), p.Pool, l.Lane)
+		gauge(c.depth, float64(l.Depth), p.Pool, l.Lane)
+		gauge(c.oldest, l.OldestAge.Seconds(), p.Pool, l.Lane)
+		gauge(c.lanePaused, flag(l.Paused), p.Pool, l.Lane)
+	}
+	for _, b := range p.Buckets {
+		gauge(c.level, float64(b.Level), p.Pool, b.Bucket)
+		gauge(c.capacity, float64(b.Capacity), p.Pool, b.Bucket)
+		gauge(c.bucketPaused, flag(b.Paused), p.Pool, b.Bucket)
+	}
+	gauge(c.tenants, float64(p.Tenants), p.Pool)
+	gauge(c.entries, float64(p.Entries), p.Pool)
+	gauge(c.dead, float64(p.Dead), p.Pool)
+	for _, h := range p.Held {
+		gauge(c.held, float64(h.Tenants), p.Pool, h.Reason.String())
+	}
+}
+
+func flag(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	protocodec "google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/admitd/admit/admission"
+)
+
+// The transport answers bytes that are no message (cut short, text that is not
+// UTF-8) with INTERNAL, before any interceptor runs. They are the caller's fault,
+// so the codec lets them through as an empty message that is marked, and an
+// interceptor refuses it as it does any other bad request.
+
+// brokenField marks a message that could not be decoded; it holds why. A caller
+// who sets it gets what it asks for.
+const brokenField = protowire.MaxValidNumber
+
+type markingCodec struct{ encoding.CodecV2 }
+
+func newMarkingCodec() encoding.CodecV2 {
+	return markingCodec{encoding.GetCodecV2(protocodec.Name)}
+}
+
+// Unmarshal marks our own messages instead of failing.
+func (c markingCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	err := c.CodecV2.Unmarshal(data, v)
+	m, ok := v.(proto.Message)
+	if err == nil || !ok || !strings.HasPrefix(string(m.ProtoReflect().Descriptor().FullName()), "admit.") {
+		return err
+	}
+	proto.Reset(m)
+	mark := protowire.AppendTag(nil, brokenField, protowire.BytesType)
+	m.ProtoReflect().SetUnknown(protowire.AppendString(mark, err.Error()))
+	return nil
+}
+
+// decodeInterceptor refuses what the codec marked.
+func decodeInterceptor(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	m, ok := req.(proto.Message)
+	if !ok {
+		return handler(ctx, req)
+	}
+	unknown := m.ProtoReflect().GetUnknown()
+	number, kind, n := protowire.ConsumeTag(unknown)
+	if number != brokenField || kind != protowire.BytesType {
+		return handler(ctx, req)
+	}
+	why, _ := protowire.ConsumeString(unknown[n:])
+	return nil, fmt.Errorf("decode the request (%s): %w", why, &fieldError{
+		reason: admission.InvalidField,
+		violations: []admission.Violation{{
+			Message: "the request is no " + string(m.ProtoReflect().Descriptor().FullName()) + ", or has text that is not UTF-8",
+		}},
+	})
+}

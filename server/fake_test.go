@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/admitd/admit/admission"
+	"github.com/admitd/admit/raftstore"
+)
+
+// fakeStore decides on a real state in memory, one log entry for each call. Its
+// clock stands still unless a test moves it.
+type fakeStore struct {
+	mu      sync.Mutex
+	state   *admission.State
+	index   uint64
+	at      admission.Instant
+	wall    admission.Wall
+	ready   bool
+	changed chan struct{}
+	// fail is what every call answers, if set.
+	fail error
+	// answer replaces the state's answers, if set.
+	answer func(raftstore.Request) raftstore.Answer
+	// park makes NextDue wait for its context, as an idle poll does; it is
+	// closed when a poll waits.
+	park chan struct{}
+	// seen are the requests that arrived.
+	seen []raftstore.Request
+	// waits are the max_wait of the polls that arrived.
+	waits []time.Duration
+}
+
+func newFakeStore() *fakeStore {
+	return &fakeStore{
+		state:   admission.New(),
+		wall:    admission.Wall(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano()),
+		ready:   true,
+		changed: make(chan struct{}),
+	}
+}
+
+func (f *fakeStore) Do(_ context.Context, reqs ...raftstore.Request) ([]raftstore.Answer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen = append(f.seen, reqs...)
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	answers := make([]raftstore.Answer, len(reqs))
+	for i, r := range reqs {
+		if f.answer != nil {
+			answers[i] = f.answer(r)
+			continue
+		}
+		answers[i] = f.apply(r)
+	}
+	return answers, nil
+}
+
+func (f *fakeStore) apply(r raftstore.Request) raftstore.Answer {
+	f.index++
+	results := f.state.Apply(admission.Entry{Index: f.index, T: f.at, W: f.wall, Ops: []admission.Op{r.Op}})
+	a := raftstore.Answer{Result: results[0], Index: f.index, NextDueIn: admission.Absent}
+	q := admission.SheddingQuery{HeldRows: r.HeldRows}
+	switch op := r.Op.(type) {
+	case *admission.Acquire:
+		q.Pool, q.Tenant = op.Pool, op.Tenant
+	case *admission.NextDue:
+		q.Pool, q.Call = op.Pool, results[0].(*admission.NextDueResult)
+		a.NextDueIn = f.state.NextDueIn(op.Pool, f.wall)
+	default:
+		return a
+	}
+	if len(f.state.Health(f.at, f.wall, q.Pool)) > 0 {
+		s := f.state.Shedding(f.at, f.wall, q)
+		a.Shedding = &s
+	}
+	return a
+}
+
+func (f *fakeStore) NextDue(ctx context.Context, req raftstore.Request, maxWait time.Duration) (raftstore.Answer, error) {
+	f.mu.Lock()
+	f.waits = append(f.waits, maxWait)
+	park := f.park
+	f.mu.Unlock()
+	if park != nil {
+		close(park)
+		<-ctx.Done()
+		return raftstore.Answer{}, ctx.Err()
+	}
+	answers, err := f.Do(ctx, req)
+	if err != nil {
+		return raftstore.Answer{}, err
+	}
+	return answers[0], nil
+}
+
+func (f *fakeStore) View(fn func(*admission.State, admission.Instant, admission.Wall)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fn(f.state, f.at, f.wall)
+}
+
+func (f *fakeStore) Image(context.Context) (*admission.Image, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	return f.state.Snapshot(), nil
+}
+
+func (f *fakeStore) Ready() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ready
+}
+
+func (f *fakeStore) ReadyChanged() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changed
+}
+
+func (f *fakeStore) setReady(ready bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ready = ready
+	close(f.changed)
+	f.changed = make(chan struct{})
+}

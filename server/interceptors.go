@@ -1,0 +1,74 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+
+	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
+	"google.golang.org/grpc"
+)
+
+// interceptors go round each handler, outermost first: metrics and the log see
+// every call as its caller does; errors become statuses within them; innermost
+// a panic becomes an error like others.
+func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics) []grpc.ServerOption {
+	logger := callLogger(log)
+	opts := []logging.Option{
+		logging.WithLogOnEvents(logging.FinishCall),
+		logging.WithLevels(logLevel),
+		logging.WithDurationField(logging.DurationToDurationField),
+		logging.WithDisableLoggingFields(logging.ComponentFieldKey, logging.MethodTypeFieldKey, logging.SystemTag[0]),
+	}
+	onPanic := recovery.WithRecoveryHandler(panicError)
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(
+			calls.UnaryServerInterceptor(),
+			logging.UnaryServerInterceptor(logger, opts...),
+			statusInterceptor,
+			decodeInterceptor,
+			recovery.UnaryServerInterceptor(onPanic),
+		),
+		// Only health and reflection stream, and they make their own statuses.
+		grpc.ChainStreamInterceptor(
+			calls.StreamServerInterceptor(),
+			logging.StreamServerInterceptor(logger, opts...),
+			recovery.StreamServerInterceptor(onPanic),
+		),
+	}
+}
+
+// panicError makes the failure of a call of a panic in its handler. The process
+// lives on: the state is behind the Store, which a handler can't harm.
+func panicError(p any) error {
+	return statusError(fmt.Errorf("panic: %v\n%s", p, debug.Stack()), false)
+}
+
+// statusInterceptor has the one place where errors become statuses do so.
+func statusInterceptor(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	resp, err := handler(ctx, req)
+	if err != nil {
+		return nil, statusError(err, retrySafe(req))
+	}
+	return resp, nil
+}
+
+// callLogger writes one line for each call, failed ones with the cause that
+// the caller isn't told, and panics with their stack.
+func callLogger(log *slog.Logger) logging.Logger {
+	return logging.LoggerFunc(func(ctx context.Context, level logging.Level, msg string, fields ...any) {
+		if !log.Enabled(ctx, slog.Level(level)) {
+			return
+		}
+		for i := 0; i < len(fields); i += 2 {
+			if key, ok := fields[i].(string); ok {
+				fields[i] = strings.ReplaceAll(key, ".", "_")
+			}
+		}
+		log.Log(ctx, slog.Level(level), msg, fields...)
+	})
+}

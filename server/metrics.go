@@ -1,0 +1,69 @@
+package server
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/admitd/admit/admission"
+)
+
+// metrics counts decisions. Labels come from the policy and from fixed lists:
+// a decision about an unknown pool is an error and is not counted here.
+type metrics struct {
+	decisions *prometheus.CounterVec
+	seconds   *prometheus.HistogramVec
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "admit_decisions_total",
+			Help: "Decisions answered: each Acquire and each claim of NextDue. decision is granted, replayed or shed; " +
+				"reason is why it was shed.",
+		}, []string{"pool", "lane", "decision", "reason"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "admit_decision_seconds",
+			Help: "Time from a valid Acquire or BatchAcquire to its decision, the log included; one observation for each decision.",
+			// A shed answer from memory takes microseconds, a grant one fsync, and
+			// beyond a second something is wrong.
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
+		}, []string{"pool", "decision"}),
+	}
+}
+
+func (m *metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.decisions, m.seconds}
+}
+
+// timer measures the decisions of one call.
+type timer struct {
+	m     *metrics
+	began time.Time
+}
+
+func (m *metrics) start() timer { return timer{m: m, began: time.Now()} }
+
+// acquired counts the decision of one Acquire.
+func (t timer) acquired(pool string, d admission.Decision) {
+	decision, reason := "granted", ""
+	switch {
+	case d.Shed != nil:
+		decision, reason = "shed", d.Shed.Reason.String()
+	case d.Replayed:
+		decision = "replayed"
+	}
+	t.m.decisions.WithLabelValues(pool, d.Permit.Lane, decision, reason).Inc()
+	t.m.seconds.WithLabelValues(pool, decision).Observe(time.Since(t.began).Seconds())
+}
+
+// claimed counts the claims of one NextDue.
+func (m *metrics) claimed(pool string, r *admission.NextDueResult) {
+	decision := "granted"
+	if r.Replayed {
+		decision = "replayed"
+	}
+	for _, c := range r.Claims {
+		m.decisions.WithLabelValues(pool, c.Permit.Lane, decision, "").Inc()
+	}
+}

@@ -1,0 +1,72 @@
+package server
+
+import (
+	"context"
+
+	"github.com/admitd/admit/admission"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	"github.com/admitd/admit/raftstore"
+)
+
+type policyService struct {
+	admitv1.UnsafePolicyServiceServer
+	store Store
+}
+
+func (s *policyService) ApplyPolicy(ctx context.Context, in *admitv1.ApplyPolicyRequest) (*admitv1.ApplyPolicyResponse, error) {
+	op, err := readApplyPolicy(in)
+	if err != nil {
+		return nil, err
+	}
+	_, res, err := do[*admission.PolicyResult](ctx, s.store, op)
+	if err != nil {
+		return nil, err
+	}
+	if res.Err != nil {
+		return nil, res.Err
+	}
+	return &admitv1.ApplyPolicyResponse{Revision: res.Revision, Changed: res.Changed}, nil
+}
+
+// GetPolicy has no index to say how much it has seen, so it answers only where
+// the newest is known.
+func (s *policyService) GetPolicy(context.Context, *admitv1.GetPolicyRequest) (*admitv1.GetPolicyResponse, error) {
+	if !s.store.Ready() {
+		return nil, raftstore.ErrNoQuorum
+	}
+	var p admission.Policy
+	var revision int64
+	var applied admission.Wall
+	s.store.View(func(st *admission.State, _ admission.Instant, _ admission.Wall) {
+		// A policy is replaced as a whole, never changed, so it may be kept.
+		p, revision, applied = st.Policy()
+	})
+	return writePolicy(p, revision, applied), nil
+}
+
+func (s *policyService) Pause(ctx context.Context, in *admitv1.PauseRequest) (*admitv1.PauseResponse, error) {
+	op, err := readPause(in)
+	if err != nil {
+		return nil, err
+	}
+	return &admitv1.PauseResponse{}, s.setPause(ctx, op)
+}
+
+func (s *policyService) Resume(ctx context.Context, in *admitv1.ResumeRequest) (*admitv1.ResumeResponse, error) {
+	op, err := readResume(in)
+	if err != nil {
+		return nil, err
+	}
+	return &admitv1.ResumeResponse{}, s.setPause(ctx, op)
+}
+
+func (s *policyService) setPause(ctx context.Context, op admission.Pause) error {
+	_, res, err := do[*admission.PauseResult](ctx, s.store, op)
+	if err != nil {
+		return err
+	}
+	if res.Err != nil {
+		return res.Err
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package server
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/admitd/admit/admission"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	"github.com/admitd/admit/raftstore"
+)
+
+func readAcquire(in *admitv1.AcquireRequest) (*admission.Acquire, error) {
+	c := newChecker()
+	op := c.acquire(in)
+	return op, c.err()
+}
+
+func (c checker) acquire(in *admitv1.AcquireRequest) *admission.Acquire {
+	return &admission.Acquire{
+		Pool:      c.name("pool", in.GetPool()),
+		Tenant:    c.identity("tenant", in.GetTenant()),
+		Category:  c.text("category", in.GetCategory(), maxLabelBytes),
+		Cost:      c.cost("cost", in.Cost),
+		TTL:       c.ttl("ttl", in.GetTtl()),
+		RequestID: c.text("request_id", in.GetRequestId(), maxRequestID),
+		WorkerID:  c.text("worker_id", in.GetWorkerId(), maxLabelBytes),
+	}
+}
+
+func readBatchAcquire(in *admitv1.BatchAcquireRequest) ([]raftstore.Request, error) {
+	c := newChecker()
+	if !c.count("requests", len(in.GetRequests()), maxItems) {
+		return nil, c.err()
+	}
+	reqs := make([]raftstore.Request, len(in.GetRequests()))
+	for i, r := range in.GetRequests() {
+		reqs[i].Op = c.in("requests", i).acquire(r)
+	}
+	return reqs, c.err()
+}
+
+func readRenew(in *admitv1.RenewRequest) (*admission.Renew, error) {
+	c := newChecker()
+	if !c.count("tokens", len(in.GetTokens()), maxItems) {
+		return nil, c.err()
+	}
+	op := &admission.Renew{
+		Tokens: make([]admission.Token, len(in.GetTokens())),
+		TTL:    c.ttl("ttl", in.GetTtl()),
+	}
+	for i, t := range in.GetTokens() {
+		op.Tokens[i] = c.token("tokens["+strconv.Itoa(i)+"]", t)
+	}
+	return op, c.err()
+}
+
+func readRelease(in *admitv1.ReleaseRequest) (*admission.Release, error) {
+	c := newChecker()
+	op := &admission.Release{
+		Token:      c.token("token", in.GetToken()),
+		Outcome:    c.outcome("outcome", in.GetOutcome()),
+		ActualCost: admission.Absent,
+		RetryAfter: c.duration("retry_after", in.GetRetryAfter(), 0, maxDelay, admission.Absent),
+		Bucket:     c.optional(c.name, "bucket", in.GetBucket()),
+	}
+	if in.ActualCost != nil {
+		op.ActualCost = c.between("actual_cost", in.GetActualCost(), 0, maxCost)
+	}
+	if op.Outcome != admission.OutcomeThrottled {
+		if in.GetRetryAfter() != nil {
+			c.fail("retry_after", "goes with outcome THROTTLED only")
+		}
+		if in.GetBucket() != "" {
+			c.fail("bucket", "goes with outcome THROTTLED only")
+		}
+	}
+	return op, c.err()
+}
+
+func (c checker) outcome(field string, o admitv1.Outcome) admission.Outcome {
+	switch o {
+	case admitv1.Outcome_OUTCOME_UNSPECIFIED, admitv1.Outcome_OUTCOME_DONE:
+		return admission.OutcomeDone
+	case admitv1.Outcome_OUTCOME_FAILED:
+		return admission.OutcomeFailed
+	case admitv1.Outcome_OUTCOME_THROTTLED:
+		return admission.OutcomeThrottled
+	case admitv1.Outcome_OUTCOME_NOT_STARTED:
+		return admission.OutcomeNotStarted
+	case admitv1.Outcome_OUTCOME_DEAD:
+		return admission.OutcomeDead
+	default:
+		c.fail(field, "is %d, which is not an Outcome", int32(o))
+		return admission.OutcomeDone
+	}
+}
+
+// readNextDue returns the poll and how long it may be held open. That this ends
+// before the deadline of the call is the business of the store.
+func readNextDue(in *admitv1.NextDueRequest) (raftstore.Request, time.Duration, error) {
+	c := newChecker()
+	op := &admission.NextDue{
+		Pool:      c.name("pool", in.GetPool()),
+		MaxItems:  c.orDefault("max_items", in.GetMaxItems(), maxItems, 1),
+		TTL:       c.ttl("ttl", in.GetTtl()),
+		WorkerID:  c.text("worker_id", in.GetWorkerId(), maxLabelBytes),
+		RequestID: c.text("request_id", in.GetRequestId(), maxRequestID),
+		Lanes:     c.lanes("lanes", in.GetLanes()),
+	}
+	wait := c.duration("max_wait", in.GetMaxWait(), 0, maxPollWait, 0)
+	held := c.orDefault("held_rows", in.GetHeldRows(), maxItems, defaultHeld)
+	return raftstore.Request{Op: op, HeldRows: held}, wait, c.err()
+}
+
+func (c checker) lanes(field string, lanes []string) []string {
+	if len(lanes) > maxLanes {
+		c.fail(field, "has %d items, a pool has at most %d lanes", len(lanes), maxLanes)
+		return nil
+	}
+	for i, l := range lanes {
+		c.name(field+"["+strconv.Itoa(i)+"]", l)
+	}
+	return lanes
+}

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/admitd/admit/admission"
+	"github.com/admitd/admit/internal/policy"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+)
+
+// maxPolicyBytes bounds a policy as a message; a file has the same limit.
+const maxPolicyBytes = 256 << 10
+
+func readApplyPolicy(in *admitv1.ApplyPolicyRequest) (admission.ApplyPolicy, error) {
+	c := newChecker()
+	op := admission.ApplyPolicy{
+		ExpectedRevision: c.revision("expected_revision", in.ExpectedRevision),
+	}
+	if in.GetPolicy() == nil {
+		c.fail("policy", "is required")
+	}
+	if n := proto.Size(in.GetPolicy()); n > maxPolicyBytes {
+		c.fail("policy", "has %d bytes, at most %d are allowed", n, maxPolicyBytes)
+	}
+	if err := c.err(); err != nil {
+		return op, err
+	}
+	p, violations := policy.FromProto(in.GetPolicy())
+	if len(violations) > 0 {
+		return op, &fieldError{reason: admission.PolicyInvalid, violations: violations}
+	}
+	op.Policy = p
+	return op, nil
+}
+
+// target is what Pause and Resume have in common.
+type target interface {
+	GetPool() string
+	GetTenant() string
+	GetLane() string
+	GetBucket() string
+}
+
+func readPause(in *admitv1.PauseRequest) (admission.Pause, error) {
+	var kind admission.TargetKind
+	switch in.GetTarget().(type) {
+	case *admitv1.PauseRequest_Tenant:
+		kind = admission.TargetTenant
+	case *admitv1.PauseRequest_Lane:
+		kind = admission.TargetLane
+	case *admitv1.PauseRequest_Bucket:
+		kind = admission.TargetBucket
+	}
+	return readTarget(in, kind)
+}
+
+func readResume(in *admitv1.ResumeRequest) (admission.Pause, error) {
+	var kind admission.TargetKind
+	switch in.GetTarget().(type) {
+	case *admitv1.ResumeRequest_Tenant:
+		kind = admission.TargetTenant
+	case *admitv1.ResumeRequest_Lane:
+		kind = admission.TargetLane
+	case *admitv1.ResumeRequest_Bucket:
+		kind = admission.TargetBucket
+	}
+	op, err := readTarget(in, kind)
+	op.Resume = true
+	return op, err
+}
+
+func readTarget(in target, kind admission.TargetKind) (admission.Pause, error) {
+	c := newChecker()
+	op := admission.Pause{Pool: c.name("pool", in.GetPool()), Kind: kind}
+	switch kind {
+	case admission.TargetTenant:
+		op.Name = c.identity("tenant", in.GetTenant())
+	case admission.TargetLane:
+		op.Name = c.name("lane", in.GetLane())
+	case admission.TargetBucket:
+		op.Name = c.name("bucket", in.GetBucket())
+	default:
+		c.fail("target", "is required: a tenant, a lane or a bucket")
+	}
+	return op, c.err()
+}
+
+func readQueueHealth(in *admitv1.QueueHealthRequest) (pool string, err error) {
+	c := newChecker()
+	return c.optional(c.name, "pool", in.GetPool()), c.err()
+}

@@ -1,0 +1,30 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/admitd/admit/admission"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	"github.com/admitd/admit/raftstore"
+)
+
+// result is an answer's result as the type that its operation has. Another type
+// is a fault of ours, which must not take the process down.
+func result[R admission.Result](a raftstore.Answer) (R, error) {
+	res, ok := a.Result.(R)
+	if !ok {
+		return res, fmt.Errorf("read the result of log index %d: it is a %T, not a %T", a.Index, a.Result, res)
+	}
+	return res, nil
+}
+
+func writeBatchResult(i int, a raftstore.Answer, r *admission.AcquireResult) *admitv1.BatchAcquireResult {
+	if r.Err != nil {
+		return &admitv1.BatchAcquireResult{
+			Result: &admitv1.BatchAcquireResult_Error{Error: itemError(r.Err, "requests", i)},
+		}
+	}
+	return &admitv1.BatchAcquireResult{
+		Result: &admitv1.BatchAcquireResult_Response{Response: writeAcquire(a, r)},
+	}
+}

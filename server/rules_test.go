@@ -1,0 +1,271 @@
+package server
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/admitd/admit/admission"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+)
+
+// read validates a request of any kind.
+func read(req proto.Message) error {
+	var err error
+	switch r := req.(type) {
+	case *admitv1.AcquireRequest:
+		_, err = readAcquire(r)
+	case *admitv1.BatchAcquireRequest:
+		_, err = readBatchAcquire(r)
+	case *admitv1.RenewRequest:
+		_, err = readRenew(r)
+	case *admitv1.ReleaseRequest:
+		_, err = readRelease(r)
+	case *admitv1.NextDueRequest:
+		_, _, err = readNextDue(r)
+	case *admitv1.ScheduleRequest:
+		_, err = readSchedule(r)
+	case *admitv1.UnscheduleRequest:
+		_, err = readUnschedule(r)
+	case *admitv1.ListEntriesRequest:
+		_, err = readListEntries(r)
+	case *admitv1.ListDeadRequest:
+		_, err = readListDead(r)
+	case *admitv1.PauseRequest:
+		_, err = readPause(r)
+	case *admitv1.ResumeRequest:
+		_, err = readResume(r)
+	case *admitv1.ApplyPolicyRequest:
+		_, err = readApplyPolicy(r)
+	case *admitv1.QueueHealthRequest:
+		_, err = readQueueHealth(r)
+	default:
+		err = errors.New("no such request")
+	}
+	return err
+}
+
+func fieldsOf(err error) string {
+	var f *fieldError
+	if !errors.As(err, &f) {
+		return ""
+	}
+	var names []string
+	for _, v := range f.violations {
+		names = append(names, v.Field)
+	}
+	return strings.Join(names, " ")
+}
+
+var (
+	goodToken = admission.Token{Index: 7, Nonce: 9}.String()
+	hour25    = durationpb.New(25 * time.Hour)
+	unreal    = &durationpb.Duration{Seconds: 1, Nanos: -1}
+	beyond    = &durationpb.Duration{Seconds: math.MaxInt64}
+	long      = strings.Repeat("x", 129)
+)
+
+func acquire(change func(*admitv1.AcquireRequest)) *admitv1.AcquireRequest {
+	r := &admitv1.AcquireRequest{Pool: "email", Tenant: "acme"}
+	if change != nil {
+		change(r)
+	}
+	return r
+}
+
+func schedule(change func(*admitv1.EntrySpec)) *admitv1.ScheduleRequest {
+	e := &admitv1.EntrySpec{Tenant: "acme", Key: "k/1:2"}
+	change(e)
+	return &admitv1.ScheduleRequest{Pool: "email", Entries: []*admitv1.EntrySpec{{Tenant: "t", Key: "k"}, e}}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		req  proto.Message
+		want string
+	}{
+		{"nothing given", &admitv1.AcquireRequest{}, "pool tenant"},
+		{"long pool", acquire(func(r *admitv1.AcquireRequest) { r.Pool = strings.Repeat("p", 65) }), "pool"},
+		{"pool with a slash", acquire(func(r *admitv1.AcquireRequest) { r.Pool = "a/b" }), "pool"},
+		{"empty tenant", acquire(func(r *admitv1.AcquireRequest) { r.Tenant = "" }), "tenant"},
+		{"long tenant", acquire(func(r *admitv1.AcquireRequest) { r.Tenant = long }), "tenant"},
+		{"tenant with a space", acquire(func(r *admitv1.AcquireRequest) { r.Tenant = "a b" }), "tenant"},
+		{"tenant with an umlaut", acquire(func(r *admitv1.AcquireRequest) { r.Tenant = "ä" }), "tenant"},
+		{"tenant that is not UTF-8", acquire(func(r *admitv1.AcquireRequest) { r.Tenant = "a\xff" }), "tenant"},
+		{"long category", acquire(func(r *admitv1.AcquireRequest) { r.Category = long }), "category"},
+		{"cost 0", acquire(func(r *admitv1.AcquireRequest) { r.Cost = proto.Int64(0) }), "cost"},
+		{"negative cost", acquire(func(r *admitv1.AcquireRequest) { r.Cost = proto.Int64(-1) }), "cost"},
+		{"cost over 2^53", acquire(func(r *admitv1.AcquireRequest) { r.Cost = proto.Int64(1<<53 + 1) }), "cost"},
+		{"ttl 0", acquire(func(r *admitv1.AcquireRequest) { r.Ttl = &durationpb.Duration{} }), "ttl"},
+		{"ttl 25 h", acquire(func(r *admitv1.AcquireRequest) { r.Ttl = hour25 }), "ttl"},
+		{"ttl that is no duration", acquire(func(r *admitv1.AcquireRequest) { r.Ttl = unreal }), "ttl"},
+		{"ttl beyond all", acquire(func(r *admitv1.AcquireRequest) { r.Ttl = beyond }), "ttl"},
+		{"long request_id", acquire(func(r *admitv1.AcquireRequest) { r.RequestId = strings.Repeat("r", 257) }), "request_id"},
+		{"long worker_id", acquire(func(r *admitv1.AcquireRequest) { r.WorkerId = long }), "worker_id"},
+		{"all at once", acquire(func(r *admitv1.AcquireRequest) { r.Tenant, r.Cost, r.Ttl = "", proto.Int64(0), hour25 }), "tenant cost ttl"},
+
+		{"empty batch", &admitv1.BatchAcquireRequest{}, "requests"},
+		{"2,000 in a batch", &admitv1.BatchAcquireRequest{Requests: slices.Repeat([]*admitv1.AcquireRequest{acquire(nil)}, 2000)}, "requests"},
+		{"one bad in a batch", &admitv1.BatchAcquireRequest{Requests: []*admitv1.AcquireRequest{
+			acquire(nil), acquire(nil), acquire(nil), acquire(func(r *admitv1.AcquireRequest) { r.Cost = proto.Int64(-1) }),
+		}}, "requests[3].cost"},
+		{"nothing in a batch", &admitv1.BatchAcquireRequest{Requests: []*admitv1.AcquireRequest{{}}}, "requests[0].pool requests[0].tenant"},
+
+		{"no tokens", &admitv1.RenewRequest{}, "tokens"},
+		{"2,000 tokens", &admitv1.RenewRequest{Tokens: make([]string, 2000)}, "tokens"},
+		{"tokens that can't be read", &admitv1.RenewRequest{Tokens: []string{goodToken, "", "x", goodToken + "x"}}, "tokens[1] tokens[2] tokens[3]"},
+		{"renewal of 0 s", &admitv1.RenewRequest{Tokens: []string{goodToken}, Ttl: &durationpb.Duration{}}, "ttl"},
+
+		{"no token", &admitv1.ReleaseRequest{}, "token"},
+		{"unknown outcome", &admitv1.ReleaseRequest{Token: goodToken, Outcome: 99}, "outcome"},
+		{"negative actual cost", &admitv1.ReleaseRequest{Token: goodToken, ActualCost: proto.Int64(-1)}, "actual_cost"},
+		{"actual cost over 2^53", &admitv1.ReleaseRequest{Token: goodToken, ActualCost: proto.Int64(1<<53 + 1)}, "actual_cost"},
+		{"retry_after without throttle", &admitv1.ReleaseRequest{Token: goodToken, RetryAfter: durationpb.New(time.Second)}, "retry_after"},
+		{"bucket without throttle", &admitv1.ReleaseRequest{Token: goodToken, Outcome: admitv1.Outcome_OUTCOME_FAILED, Bucket: "b"}, "bucket"},
+		{"throttle into the past", &admitv1.ReleaseRequest{Token: goodToken, Outcome: admitv1.Outcome_OUTCOME_THROTTLED, RetryAfter: durationpb.New(-1)}, "retry_after"},
+		{"throttle for 367 d", &admitv1.ReleaseRequest{Token: goodToken, Outcome: admitv1.Outcome_OUTCOME_THROTTLED, RetryAfter: durationpb.New(maxDelay + 1)}, "retry_after"},
+
+		{"negative max_items", &admitv1.NextDueRequest{Pool: "p", MaxItems: -1}, "max_items"},
+		{"1,001 items", &admitv1.NextDueRequest{Pool: "p", MaxItems: 1001}, "max_items"},
+		{"max_wait of 61 s", &admitv1.NextDueRequest{Pool: "p", MaxWait: durationpb.New(61 * time.Second)}, "max_wait"},
+		{"negative max_wait", &admitv1.NextDueRequest{Pool: "p", MaxWait: durationpb.New(-1)}, "max_wait"},
+		{"empty lane", &admitv1.NextDueRequest{Pool: "p", Lanes: []string{"a", ""}}, "lanes[1]"},
+		{"17 lanes", &admitv1.NextDueRequest{Pool: "p", Lanes: make([]string, 17)}, "lanes"},
+		{"1,001 held rows", &admitv1.NextDueRequest{Pool: "p", HeldRows: 1001}, "held_rows"},
+
+		{"no entries", &admitv1.ScheduleRequest{Pool: "p"}, "entries"},
+		{"1,001 entries", &admitv1.ScheduleRequest{Pool: "p", Entries: make([]*admitv1.EntrySpec, 1001)}, "entries"},
+		{"key with a space", schedule(func(e *admitv1.EntrySpec) { e.Key = "a b" }), "entries[1].key"},
+		{"no key", schedule(func(e *admitv1.EntrySpec) { e.Key = "" }), "entries[1].key"},
+		{"long route and group", schedule(func(e *admitv1.EntrySpec) { e.Route, e.Group = long, long }), "entries[1].route entries[1].group"},
+		{"due in the past by delay", schedule(func(e *admitv1.EntrySpec) {
+			e.Due = &admitv1.EntrySpec_DueIn{DueIn: durationpb.New(-1)}
+		}), "entries[1].due_in"},
+		{"due before 1970", schedule(func(e *admitv1.EntrySpec) {
+			e.Due = &admitv1.EntrySpec_DueAt{DueAt: &timestamppb.Timestamp{Seconds: -1}}
+		}), "entries[1].due_at"},
+		{"due after 9999", schedule(func(e *admitv1.EntrySpec) {
+			e.Due = &admitv1.EntrySpec_DueAt{DueAt: &timestamppb.Timestamp{Seconds: math.MaxInt64}}
+		}), "entries[1].due_at"},
+		{"due at nothing", schedule(func(e *admitv1.EntrySpec) { e.Due = &admitv1.EntrySpec_DueAt{} }), "entries[1].due_at"},
+		{"1,001 attempts", schedule(func(e *admitv1.EntrySpec) { e.MaxAttempts = 1001 }), "entries[1].max_attempts"},
+		{"negative attempts", schedule(func(e *admitv1.EntrySpec) { e.MaxAttempts = -1 }), "entries[1].max_attempts"},
+
+		{"unschedule of nothing", &admitv1.UnscheduleRequest{}, "pool tenant key"},
+		{"list of nothing", &admitv1.ListEntriesRequest{}, "pool"},
+		{"long page", &admitv1.ListEntriesRequest{Pool: "p", PageSize: 1001}, "page_size"},
+		{"garbage for a page", &admitv1.ListEntriesRequest{Pool: "p", PageToken: "garbage"}, "page_token"},
+		{"due before 1970, listed", &admitv1.ListEntriesRequest{Pool: "p", DueBefore: &timestamppb.Timestamp{}}, "due_before"},
+		{"garbage for a dead page", &admitv1.ListDeadRequest{Pool: "p", PageToken: goodToken}, "page_token"},
+
+		{"pause of nothing", &admitv1.PauseRequest{Pool: "p"}, "target"},
+		{"pause of no tenant", &admitv1.PauseRequest{Pool: "p", Target: &admitv1.PauseRequest_Tenant{}}, "tenant"},
+		{"pause of a lane with a space", &admitv1.PauseRequest{Pool: "p", Target: &admitv1.PauseRequest_Lane{Lane: "a b"}}, "lane"},
+		{"resume of nothing", &admitv1.ResumeRequest{}, "pool target"},
+		{"resume of no bucket", &admitv1.ResumeRequest{Pool: "p", Target: &admitv1.ResumeRequest_Bucket{}}, "bucket"},
+
+		{"no policy", &admitv1.ApplyPolicyRequest{}, "policy"},
+		{"negative revision", &admitv1.ApplyPolicyRequest{Policy: &admitv1.Policy{}, ExpectedRevision: proto.Int64(-1)}, "expected_revision"},
+		{"policy of 300 KiB", &admitv1.ApplyPolicyRequest{Policy: &admitv1.Policy{Pools: []*admitv1.Pool{{Name: strings.Repeat("x", 300<<10)}}}}, "policy"},
+		{"health of a bad pool", &admitv1.QueueHealthRequest{Pool: "a b"}, "pool"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := fieldsOf(read(c.req)); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestWhatIsJustAllowed(t *testing.T) {
+	for _, req := range []proto.Message{
+		acquire(func(r *admitv1.AcquireRequest) {
+			r.Pool, r.Tenant = strings.Repeat("p", 64), strings.Repeat("A", 128)
+			r.Cost, r.Ttl = proto.Int64(1<<53), durationpb.New(24*time.Hour)
+			r.RequestId, r.WorkerId, r.Category = strings.Repeat("ü", 128), strings.Repeat("w", 128), strings.Repeat("c", 128)
+		}),
+		acquire(func(r *admitv1.AcquireRequest) { r.Tenant, r.Ttl = "aZ09._:/-", durationpb.New(time.Second) }),
+		&admitv1.BatchAcquireRequest{Requests: slices.Repeat([]*admitv1.AcquireRequest{acquire(nil)}, 1000)},
+		&admitv1.RenewRequest{Tokens: slices.Repeat([]string{goodToken}, 1000)},
+		&admitv1.ReleaseRequest{Token: goodToken, ActualCost: proto.Int64(0)},
+		&admitv1.ReleaseRequest{Token: goodToken, Outcome: admitv1.Outcome_OUTCOME_THROTTLED, RetryAfter: durationpb.New(0), Bucket: "b"},
+		&admitv1.NextDueRequest{Pool: "p", MaxItems: 1000, HeldRows: 1000, MaxWait: durationpb.New(time.Minute)},
+		schedule(func(e *admitv1.EntrySpec) {
+			e.Due = &admitv1.EntrySpec_DueAt{DueAt: &timestamppb.Timestamp{Seconds: 253402300799}}
+		}),
+		schedule(func(e *admitv1.EntrySpec) { e.Due = &admitv1.EntrySpec_DueIn{DueIn: durationpb.New(maxDelay)} }),
+		&admitv1.ListEntriesRequest{Pool: "p", PageSize: 1000},
+		&admitv1.PauseRequest{Pool: "p", Target: &admitv1.PauseRequest_Bucket{Bucket: "b"}},
+		&admitv1.QueueHealthRequest{},
+	} {
+		if err := read(req); err != nil {
+			t.Errorf("%T: %v", req, err)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	op, err := readAcquire(acquire(nil))
+	if want := (admission.Acquire{Pool: "email", Tenant: "acme", Cost: 1}); err != nil || *op != want {
+		t.Errorf("got %+v, %v", op, err)
+	}
+	req, wait, err := readNextDue(&admitv1.NextDueRequest{Pool: "p"})
+	if poll := req.Op.(*admission.NextDue); err != nil || wait != 0 || req.HeldRows != 16 || poll.MaxItems != 1 {
+		t.Errorf("got %+v, %v, %v, %v", poll, req.HeldRows, wait, err)
+	}
+	release, err := readRelease(&admitv1.ReleaseRequest{Token: goodToken})
+	if err != nil || release.Outcome != admission.OutcomeDone || release.ActualCost != admission.Absent || release.RetryAfter != admission.Absent {
+		t.Errorf("got %+v, %v", release, err)
+	}
+	entry := newChecker().entry(&admitv1.EntrySpec{Tenant: "t", Key: "k"})
+	if want := (admission.EntrySpec{Tenant: "t", Key: "k", Relative: true}); entry != want {
+		t.Errorf("got %+v", entry)
+	}
+	apply, err := readApplyPolicy(&admitv1.ApplyPolicyRequest{Policy: &admitv1.Policy{}})
+	if err != nil || apply.ExpectedRevision != admission.AnyRevision {
+		t.Errorf("got %+v, %v", apply, err)
+	}
+}
+
+// Nanoseconds since 1970 end in 2262; the API's times do not.
+func TestFarTimesCountAsTheLast(t *testing.T) {
+	c := newChecker()
+	far := c.wall("due_at", timestamppb.New(time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)))
+	if got := time.Unix(0, int64(far)).UTC(); got != lastWall || c.err() != nil {
+		t.Errorf("got %s, %v", got, c.err())
+	}
+}
+
+func TestPageTokens(t *testing.T) {
+	filter := admission.ListFilter{Pool: "p", Lane: "l"}
+	token := entryToken(filter, entryKey{due: -5, seq: math.MaxUint64})
+	c := newChecker()
+	if got := c.entryPage("page_token", token, filter); got != (entryKey{due: -5, seq: math.MaxUint64}) || c.err() != nil {
+		t.Errorf("got %+v, %v", got, c.err())
+	}
+	dead := deadToken("p", "", deadKey{tenant: "a/b", key: "k"})
+	if got := c.deadPage("page_token", dead, "p", ""); got != (deadKey{tenant: "a/b", key: "k"}) || c.err() != nil {
+		t.Errorf("got %+v, %v", got, c.err())
+	}
+	for _, bad := range []func(checker){
+		func(c checker) { c.entryPage("t", token, admission.ListFilter{Pool: "p"}) },
+		func(c checker) { c.entryPage("t", dead, filter) },
+		func(c checker) { c.entryPage("t", token+"A", filter) },
+		func(c checker) { c.entryPage("t", strings.Repeat("A", 4096), filter) },
+		func(c checker) { c.deadPage("t", token, "p", "") },
+		func(c checker) { c.deadPage("t", dead, "q", "") },
+	} {
+		c := newChecker()
+		if bad(c); c.err() == nil {
+			t.Error("a token of another list is taken")
+		}
+	}
+}

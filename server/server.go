@@ -1,0 +1,112 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"time"
+
+	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+)
+
+// Limits of the transport. A caller that sends or asks for more is refused
+// before its request takes memory.
+const (
+	maxReceiveBytes = 4 << 20
+	maxHeaderBytes  = 16 << 10
+	// maxStreams is for one connection. A poll that is held open takes one, so
+	// it allows many workers behind one connection.
+	maxStreams        = 1024
+	connectTimeout    = 10 * time.Second
+	keepaliveInterval = time.Minute
+	keepaliveTimeout  = 20 * time.Second
+	// minPing is how often a client may ping.
+	minPing = 10 * time.Second
+)
+
+// Server serves the API. It is made by New and used once: Serve, then Drain,
+// then Stop.
+type Server struct {
+	grpc   *grpc.Server
+	health *healthReporter
+	drain  *drain
+}
+
+// New returns a server over a store. Its metrics go to reg; it is an error if
+// reg has them already.
+func New(store Store, log *slog.Logger, reg prometheus.Registerer) (*Server, error) {
+	calls := grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram())
+	decisions := newMetrics()
+	if err := register(reg, append(decisions.collectors(), calls, newStateCollector(store))...); err != nil {
+		return nil, err
+	}
+	g := grpc.NewServer(append(transportLimits(), interceptors(log, calls)...)...)
+	s := &Server{grpc: g, drain: newDrain()}
+	admitv1.RegisterAdmissionServiceServer(g, &admissionService{store: store, metrics: decisions, drain: s.drain})
+	admitv1.RegisterDueWorkServiceServer(g, &dueWorkService{store: store})
+	admitv1.RegisterPolicyServiceServer(g, &policyService{store: store})
+	admitv1.RegisterStatusServiceServer(g, &statusService{store: store})
+	s.health = newHealthReporter(store, slices.Collect(maps.Keys(g.GetServiceInfo())))
+	grpc_health_v1.RegisterHealthServer(g, s.health.server)
+	reflection.Register(g)
+	calls.InitializeMetrics(g)
+	s.health.start()
+	return s, nil
+}
+
+// transportLimits bounds what a caller can make the server do before a handler
+// sees the request.
+func transportLimits() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ForceServerCodecV2(newMarkingCodec()),
+		grpc.MaxRecvMsgSize(maxReceiveBytes),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(connectTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveInterval, Timeout: keepaliveTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
+	}
+}
+
+func register(reg prometheus.Registerer, collectors ...prometheus.Collector) error {
+	for _, c := range collectors {
+		if err := reg.Register(c); err != nil {
+			return fmt.Errorf("register the server's metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+// Serve answers calls on l until Stop, and then returns nil. It closes l.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.grpc.Serve(l); err != nil {
+		return fmt.Errorf("serve gRPC on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// SetNotServing turns health to NOT_SERVING for good, so that callers go
+// elsewhere. Calls are still answered.
+func (s *Server) SetNotServing() { s.health.shutDown() }
+
+// Stop takes no new calls, ends the polls that are held open and waits for the
+// calls under way; those that ctx outruns are cut off. It returns when no
+// handler runs any more. Stopping again changes nothing.
+func (s *Server) Stop(ctx context.Context) {
+	s.health.shutDown()
+	s.drain.begin()
+	cut := context.AfterFunc(ctx, s.grpc.Stop)
+	s.grpc.GracefulStop()
+	cut()
+	s.health.close()
+}

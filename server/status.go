@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+
+	"github.com/admitd/admit/admission"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	"github.com/admitd/admit/raftstore"
+)
+
+const errorDomain = "admit"
+
+// callError is the failure of a call: the status that is sent, and what lies
+// behind it, which is only logged.
+type callError struct {
+	sent  *status.Status
+	cause error
+}
+
+// GRPCStatus is what the transport sends.
+func (e *callError) GRPCStatus() *status.Status { return e.sent }
+
+// Error is for the log.
+func (e *callError) Error() string { return e.cause.Error() }
+
+func (e *callError) Unwrap() error { return e.cause }
+
+// statusError turns what went wrong with a call into what its caller is told;
+// what is a status already stays. retrySafe says that the call may be sent again
+// without a second effect.
+func statusError(err error, retrySafe bool) error {
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	return &callError{sent: newStatus(err, retrySafe), cause: err}
+}
+
+func newStatus(err error, retrySafe bool) *status.Status {
+	var (
+		fields     *fieldError
+		undecided  *admission.Error
+		notLeader  *raftstore.NotLeaderError
+		overloaded *raftstore.OverloadedError
+	)
+	switch {
+	case errors.As(err, &fields):
+		return fieldStatus(fields)
+	case errors.As(err, &undecided) && coreCode(undecided.Reason) != codes.Internal:
+		return coreStatus(undecided)
+	case errors.As(err, &notLeader):
+		return build(codes.Unavailable, admitv1.ErrorReason_ERROR_REASON_NOT_LEADER, "this node does not lead",
+			meta("leader_addr", notLeader.LeaderAddr), retryIn(retryElsewhere))
+	case errors.As(err, &overloaded):
+		return build(codes.ResourceExhausted, admitv1.ErrorReason_ERROR_REASON_OVERLOADED,
+			"the server has too many calls queued; nothing was decided", nil, retryIn(overloaded.RetryAfter))
+	case errors.Is(err, raftstore.ErrOutcomeUnknown):
+		return unknownOutcome(retrySafe)
+	case errors.Is(err, raftstore.ErrNoQuorum):
+		return build(codes.Unavailable, admitv1.ErrorReason_ERROR_REASON_NO_QUORUM, "no node leads at present",
+			nil, retryIn(retryLater))
+	case errors.Is(err, raftstore.ErrShuttingDown):
+		return build(codes.Unavailable, admitv1.ErrorReason_ERROR_REASON_SHUTTING_DOWN, "this node is shutting down",
+			nil, retryIn(retryLater))
+	case errors.Is(err, context.DeadlineExceeded):
+		return status.New(codes.DeadlineExceeded, "the call's deadline passed before it was decided; nothing was changed")
+	case errors.Is(err, context.Canceled):
+		return status.New(codes.Canceled, "the caller went away before the call was decided; nothing was changed")
+	}
+	return build(codes.Internal, admitv1.ErrorReason_ERROR_REASON_INTERNAL, "internal error; the node's log has more", nil)
+}
+
+// unknownOutcome is UNAVAILABLE only where a second call is harmless: proxies
+// and clients send UNAVAILABLE calls again by themselves.
+func unknownOutcome(retrySafe bool) *status.Status {
+	if retrySafe {
+		return build(codes.Unavailable, admitv1.ErrorReason_ERROR_REASON_OUTCOME_UNKNOWN,
+			"the call may or may not have had effect; send the same call again", nil, retryIn(retryElsewhere))
+	}
+	return build(codes.Aborted, admitv1.ErrorReason_ERROR_REASON_OUTCOME_UNKNOWN,
+		"the call may or may not have had effect", nil)
+}
+
+// coreCode is the code of what the core could not decide.
+func coreCode(r admission.ErrorReason) codes.Code {
+	switch r {
+	case admission.InvalidField, admission.UnknownCategory, admission.PolicyInvalid:
+		return codes.InvalidArgument
+	case admission.PoolNotFound, admission.EntryNotFound, admission.TargetNotFound:
+		return codes.NotFound
+	case admission.RevisionConflict, admission.RequestMismatch, admission.InUse:
+		return codes.FailedPrecondition
+	default:
+		return codes.Internal
+	}
+}
+
+func coreStatus(e *admission.Error) *status.Status {
+	code := coreCode(e.Reason)
+	reason := admitv1.ErrorReason(admitv1.ErrorReason_value["ERROR_REASON_"+string(e.Reason)])
+	var details []protoadapt.MessageV1
+	if code == codes.InvalidArgument && e.Field != "" {
+		details = append(details, badRequest([]admission.Violation{{Field: e.Field, Message: e.Message}}))
+	}
+	return build(code, reason, e.Message, meta(e.Meta...), details...)
+}
+
+func fieldStatus(e *fieldError) *status.Status {
+	reason := admitv1.ErrorReason(admitv1.ErrorReason_value["ERROR_REASON_"+string(e.reason)])
+	details := badRequest(e.violations)
+	message := e.Error()
+	if told := len(details.GetFieldViolations()); told < len(e.violations) {
+		message = strconv.Itoa(len(e.violations)) + " fields are at fault, the first " + strconv.Itoa(told) + " are listed; " + message
+	}
+	return build(codes.InvalidArgument, reason, message, nil, details)
+}
+
+func build(code codes.Code, reason admitv1.ErrorReason, message string, metadata map[string]string,
+	details ...protoadapt.MessageV1,
+) *status.Status {
+	st := status.New(code, clip(message))
+	info := &errdetails.ErrorInfo{
+		Reason:   strings.TrimPrefix(reason.String(), "ERROR_REASON_"),
+		Domain:   errorDomain,
+		Metadata: metadata,
+	}
+	full, err := st.WithDetails(append([]protoadapt.MessageV1{info}, details...)...)
+	if err != nil {
+		// Only a message that can't be marshalled comes here; the code still holds.
+		return st
+	}
+	return full
+}
+
+// logLevel is how loudly a call's end is told.
+func logLevel(code codes.Code) logging.Level {
+	switch code {
+	case codes.OK, codes.Canceled:
+		return logging.LevelDebug
+	case codes.Internal, codes.Unknown, codes.DataLoss:
+		return logging.LevelError
+	case codes.Unavailable, codes.Aborted, codes.ResourceExhausted:
+		return logging.LevelWarn
+	default:
+		return logging.LevelInfo
+	}
+}

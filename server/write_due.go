@@ -1,0 +1,98 @@
+package server
+
+import (
+	"strconv"
+
+	"github.com/admitd/admit/admission"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	"github.com/admitd/admit/raftstore"
+)
+
+func writeSchedule(a raftstore.Answer, r *admission.ScheduleResult) *admitv1.ScheduleResponse {
+	out := &admitv1.ScheduleResponse{Shedding: writeShedding(a.Shedding)}
+	for i, e := range r.Entries {
+		row := &admitv1.ScheduleResult{Status: scheduleStatuses[e.Status], Reason: reasons[e.Reason]}
+		if e.Err != nil {
+			row.Error = itemError(e.Err, "entries", i)
+		}
+		out.Results = append(out.Results, row)
+	}
+	return out
+}
+
+var scheduleStatuses = map[admission.ScheduleStatus]admitv1.ScheduleResult_Status{
+	admission.Scheduled:         admitv1.ScheduleResult_STATUS_SCHEDULED,
+	admission.ScheduleUnchanged: admitv1.ScheduleResult_STATUS_UNCHANGED,
+	admission.ScheduleReplaced:  admitv1.ScheduleResult_STATUS_REPLACED,
+	admission.ScheduleShed:      admitv1.ScheduleResult_STATUS_SHED,
+	admission.ScheduleError:     admitv1.ScheduleResult_STATUS_ERROR,
+}
+
+// itemError is an error of the i-th item of a repeated field.
+func itemError(err *admission.Error, field string, i int) *admitv1.ItemError {
+	out := &admitv1.ItemError{Reason: string(err.Reason), Message: err.Message}
+	if err.Field != "" {
+		out.Field = field + "[" + strconv.Itoa(i) + "]." + err.Field
+	}
+	return out
+}
+
+// writeEntries makes a page of up to size rows; one more row says that there is
+// another page.
+func writeEntries(index uint64, l listing, rows []admission.ListedEntry) *admitv1.ListEntriesResponse {
+	out := &admitv1.ListEntriesResponse{LogIndex: index}
+	if len(rows) > l.size {
+		rows = rows[:l.size]
+		last := rows[l.size-1]
+		out.NextPageToken = entryToken(l.filter, entryKey{due: last.DueAt, seq: last.Seq})
+	}
+	for _, e := range rows {
+		state := admitv1.EntryState_ENTRY_STATE_QUEUED
+		if e.Claimed {
+			state = admitv1.EntryState_ENTRY_STATE_CLAIMED
+		}
+		out.Entries = append(out.Entries, writeEntry(e, state))
+	}
+	return out
+}
+
+func writeEntry(e admission.ListedEntry, state admitv1.EntryState) *admitv1.Entry {
+	return &admitv1.Entry{
+		Tenant:      e.Tenant,
+		Key:         e.Key,
+		Category:    e.Category,
+		Lane:        e.Lane,
+		Route:       e.Route,
+		Group:       e.Group,
+		State:       state,
+		DueAt:       writeWall(e.DueAt),
+		FirstDueAt:  writeWall(e.FirstDueAt),
+		Attempts:    e.Attempts,
+		MaxAttempts: e.MaxAttempts,
+	}
+}
+
+// writeDead makes a page as writeEntries does.
+func writeDead(index uint64, l deadListing, rows []admission.DeadEntry) *admitv1.ListDeadResponse {
+	out := &admitv1.ListDeadResponse{LogIndex: index}
+	if len(rows) > l.size {
+		rows = rows[:l.size]
+		last := rows[l.size-1]
+		out.NextPageToken = deadToken(l.pool, l.tenant, deadKey{tenant: last.Tenant, key: last.Key})
+	}
+	for _, d := range rows {
+		out.Entries = append(out.Entries, &admitv1.DeadEntry{
+			Entry:  writeEntry(d.ListedEntry, admitv1.EntryState_ENTRY_STATE_DEAD),
+			Reason: deathReasons[d.Outcome],
+			DiedAt: writeWall(d.DiedAt),
+		})
+	}
+	return out
+}
+
+var deathReasons = map[admission.Outcome]string{
+	admission.OutcomeFailed:     "FAILED",
+	admission.OutcomeNotStarted: "FAILED",
+	admission.OutcomeDead:       "DEAD",
+	admission.OutcomeExpired:    "EXPIRED",
+}

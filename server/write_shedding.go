@@ -1,0 +1,69 @@
+package server
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/admitd/admit/admission"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+)
+
+var reasons = map[admission.Reason]admitv1.Reason{
+	admission.NeverGrantable: admitv1.Reason_REASON_NEVER_GRANTABLE,
+	admission.Paused:         admitv1.Reason_REASON_PAUSED,
+	admission.Blocked:        admitv1.Reason_REASON_BLOCKED,
+	admission.Exhausted:      admitv1.Reason_REASON_EXHAUSTED,
+	admission.QueueFull:      admitv1.Reason_REASON_QUEUE_FULL,
+	admission.Cardinality:    admitv1.Reason_REASON_CARDINALITY,
+	admission.TenantCap:      admitv1.Reason_REASON_TENANT_CAP,
+	admission.TenantRate:     admitv1.Reason_REASON_TENANT_RATE,
+	admission.ProviderPaused: admitv1.Reason_REASON_PROVIDER_PAUSED,
+	admission.PoolCap:        admitv1.Reason_REASON_POOL_CAP,
+	admission.PoolRate:       admitv1.Reason_REASON_POOL_RATE,
+	admission.CycleCap:       admitv1.Reason_REASON_CYCLE_CAP,
+	admission.BatchFull:      admitv1.Reason_REASON_BATCH_FULL,
+}
+
+func writeShedding(s *admission.Shedding) *admitv1.Shedding {
+	if s == nil {
+		return nil
+	}
+	out := &admitv1.Shedding{
+		ClusterTime:    durationpb.New(time.Duration(s.At)),
+		LogIndex:       s.Index,
+		PolicyRevision: s.Revision,
+		Totals:         writeTotals(s.Totals),
+		More:           s.More,
+	}
+	for _, l := range s.Lanes {
+		out.Lanes = append(out.Lanes, &admitv1.LaneState{Lane: l.Lane, Depth: l.Depth, OldestAge: oldestAge(l)})
+	}
+	for _, h := range s.Held {
+		out.Held = append(out.Held, &admitv1.HeldTenant{
+			Tenant:     h.Tenant,
+			Lane:       h.Lane,
+			Reason:     reasons[h.Reason],
+			Due:        h.Due,
+			OldestAge:  durationpb.New(h.OldestAge),
+			RetryAfter: given(h.RetryAfter),
+		})
+	}
+	return out
+}
+
+// oldestAge is absent from a lane without depth.
+func oldestAge(l admission.LaneState) *durationpb.Duration {
+	if l.Depth == 0 {
+		return nil
+	}
+	return durationpb.New(l.OldestAge)
+}
+
+func writeTotals(totals []admission.HeldTotal) []*admitv1.HeldTotal {
+	out := make([]*admitv1.HeldTotal, 0, len(totals))
+	for _, t := range totals {
+		out = append(out, &admitv1.HeldTotal{Reason: reasons[t.Reason], Tenants: t.Tenants})
+	}
+	return out
+}
