@@ -29,6 +29,7 @@ type Node struct {
 	data    string
 	log     string
 	process *Process
+	logged  int64 // the log's size when the process was started
 
 	mu   sync.Mutex
 	addr string
@@ -49,17 +50,23 @@ func (n *Node) Kill() { n.process.Kill() }
 // Stop shuts the node down in order.
 func (n *Node) Stop() { n.process.Stop(15 * time.Second) }
 
-// Restart starts the node on its data directory and waits until it serves.
-func (n *Node) Restart() {
+// Launch starts the node on its data directory and doesn't wait for it.
+func (n *Node) Launch() {
 	n.t.Helper()
-	var logged int64
+	n.logged = 0
 	if info, err := os.Stat(n.log); err == nil {
-		logged = info.Size()
+		n.logged = info.Size()
 	}
 	n.process = Start(n.t, n.log, exec.Command(n.binary, "--data", n.data,
 		"--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--log-format", "json"))
+}
+
+// Restart starts the node on its data directory and waits until it serves.
+func (n *Node) Restart() {
+	n.t.Helper()
+	n.Launch()
 	err := n.process.waitReady(startLimit, func() bool {
-		addr := loggedAddr(n.log, logged)
+		addr := loggedAddr(n.log, n.logged)
 		if addr == "" {
 			return false
 		}

@@ -1,0 +1,113 @@
+package e2e
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/admitd/admit/e2e/harness"
+	"github.com/admitd/admit/e2e/judge"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+)
+
+// seedEnv repeats a run: it names the seed that a run printed. What the kernel
+// and the disk do between is not repeated.
+const seedEnv = "ADMIT_E2E_SEED"
+
+const (
+	kills = 30
+	// answersBeforeKill keeps a kill from hitting an idle node: so many answers
+	// there were since the last one.
+	answersBeforeKill = 20
+	// crashTTL is far above any outage here, so a lost permit is a fault.
+	crashTTL = 2 * time.Minute
+)
+
+var crashLimits = judge.Limits{PoolActive: 12, TenantActive: 4, Capacity: 40, Refill: 400, Period: time.Second}
+
+// crashPolicy is one pool whose every limit is reached by the load.
+func crashPolicy(l judge.Limits) *admitv1.Policy {
+	return &admitv1.Policy{Pools: []*admitv1.Pool{{
+		Name: pool, MaxActive: ptr(int64(l.PoolActive)), PermitTtl: durationpb.New(crashTTL),
+		Buckets: []*admitv1.Bucket{{
+			Name: "calls", Scope: admitv1.Bucket_POOL, Charge: admitv1.Bucket_PERMIT,
+			Capacity: &l.Capacity, Refill: &l.Refill, Period: durationpb.New(l.Period),
+		}},
+		Tenants: &admitv1.Tenants{Defaults: &admitv1.Tenant{MaxActive: ptr(int64(l.TenantActive))}},
+		Retry:   &admitv1.Retry{MaxAttempts: ptr(int32(1000)), Base: durationpb.New(20 * time.Millisecond), Max: durationpb.New(100 * time.Millisecond)},
+	}}}
+}
+
+// TestKill9 kills the node at random moments under load, again and again on one
+// data directory. What the clients were told must still hold afterwards.
+func TestKill9(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	seed := crashSeed(t)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	node := harness.StartNode(t, harness.Folder(t))
+	l := startLoad(t, node.Dial(), seed)
+
+	var slowest time.Duration
+	for range kills {
+		before := l.rec.Acknowledged()
+		began := time.Now()
+		harness.WaitFor(t, 15*time.Second, "answers after a restart", func() bool {
+			return l.rec.Acknowledged() >= before+answersBeforeKill
+		})
+		slowest = max(slowest, time.Since(began))
+		pause(upTo(rng, time.Second))
+		node.Kill()
+		if rng.IntN(4) == 0 { // it may die while it recovers, too
+			node.Launch()
+			pause(upTo(rng, 150 * time.Millisecond))
+			node.Kill()
+		}
+		node.Restart()
+	}
+	l.finish()
+
+	h := l.rec.History()
+	t.Logf("%d kills; %d answers with permits, %d releases, %d schedules; %d tries had no answer; at most %v from ready to %d answers",
+		kills, len(h.Answers), len(h.Releases), len(h.Schedules), l.unknown.Load(), slowest, answersBeforeKill)
+	if l.unknown.Load() == 0 {
+		t.Error("no kill took an answer away: nothing was tested")
+	}
+	objections := judge.Judge(h, crashLimits)
+	for _, o := range objections[:min(len(objections), 20)] {
+		t.Error(o)
+	}
+	if len(objections) > 0 {
+		t.Errorf("%d objections, run again with %s=%d", len(objections), seedEnv, seed)
+	}
+}
+
+// crashSeed is the run's seed: the one that was asked for, or a new one.
+func crashSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv(seedEnv); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s: %v", seedEnv, err)
+		}
+	}
+	t.Logf("seed %d", seed)
+	return seed
+}
+
+// pause lets time go by where that is the point: while work is in hand, or until
+// a random moment.
+func pause(d time.Duration) {
+	<-time.After(d)
+}
+
+// upTo is a random time from 0 to below d.
+func upTo(rng *rand.Rand, d time.Duration) time.Duration {
+	return time.Duration(rng.Int64N(int64(d)))
+}
