@@ -125,7 +125,7 @@ func parsePackages(files sources, wrong *[]string) map[string][]sourceFile {
 // package's name; for a command in main.go too.
 func checkComment(dir string, parsed []sourceFile) []string {
 	name := strings.TrimSuffix(parsed[0].file.Name.Name, "_test")
-	opening, homes := "Package "+name+" ", []string{"doc.go", name + ".go", name + "_test.go"}
+	opening, homes := "Package "+name+" ", []string{"doc.go", name + ".go", name + "_test.go", "main_test.go"}
 	if name == "main" {
 		command := path.Base(dir)
 		opening, homes = "Command "+command+" ", []string{"main.go", "doc.go", command + ".go"}
