@@ -1,0 +1,258 @@
+package raftstore
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/admitd/admit/admission"
+)
+
+// Request is one operation and what its answer is to show beside the result.
+type Request struct {
+	// Op is the operation; the store owns it from now on and fills in nonces.
+	// A TermStart is not for callers.
+	Op admission.Op
+	// HeldRows is how many held tenants the answer to a NextDue shows. Other
+	// answers show the caller's own tenant.
+	HeldRows int
+}
+
+// Answer is what was decided, and the state right after. What it points to may
+// be shared with other answers: read only.
+type Answer struct {
+	// Result is of the type that the operation's comment names.
+	Result admission.Result
+	// Shedding is nil where the operation names no known pool.
+	Shedding *admission.Shedding
+	// NextDueIn is the time until more is due, for a NextDue, or Absent.
+	NextDueIn time.Duration
+	// Index is the log index of the decision, or of the state that refused.
+	Index uint64
+	// Position is the operation's place in that entry.
+	Position int
+}
+
+// call is one Do on its way through the log.
+type call struct {
+	ctx     context.Context
+	answers []Answer
+	items   []item
+	done    chan struct{}
+
+	mu sync.Mutex
+	// left are the items without an outcome.
+	left int
+	// sealed are the items that are, or may be, in the log.
+	sealed int
+	// gone is set when the caller no longer waits.
+	gone bool
+	err  error
+
+	// one and buf are the room that most calls need.
+	one [1]item
+	buf [192]byte
+}
+
+// item is one operation in the queue, and in an entry.
+type item struct {
+	call  *call
+	class class
+	flow  flowKey
+	rows  int
+	// op is the operation as the log holds it.
+	op []byte
+	// place is the answer's place in the call.
+	place    int
+	heldRows int
+	// whole is set for a part of a Schedule, whose entries begin at offset.
+	whole  *wholeSchedule
+	offset int
+	next   *item
+}
+
+// wholeSchedule puts the results of a Schedule's parts together.
+type wholeSchedule struct {
+	result admission.ScheduleResult
+	// left are the parts without a result; failed had an error for all entries.
+	left, failed int
+	parts        int
+}
+
+// Schedules are split so that none keeps an entry from others' operations.
+const (
+	partEntries = 128
+	partBytes   = 64 << 10
+)
+
+// newCall encodes what is to be proposed: the requests that have no answer yet.
+func newCall(ctx context.Context, reqs []Request, answers []Answer) (*call, error) {
+	c := &call{ctx: ctx, answers: answers, done: make(chan struct{})}
+	c.items = c.one[:0]
+	if len(reqs) > 1 {
+		c.items = make([]item, 0, len(reqs))
+	}
+	buf := c.buf[:0]
+	for place, r := range reqs {
+		if answers[place].Result != nil {
+			continue
+		}
+		var err error
+		if buf, err = c.add(buf, place, r); err != nil {
+			return nil, err
+		}
+	}
+	for i := range c.items {
+		c.items[i].call = c
+	}
+	c.left = len(c.items)
+	return c, nil
+}
+
+func (c *call) add(buf []byte, place int, r Request) ([]byte, error) {
+	s, ok := r.Op.(*admission.Schedule)
+	if !ok || len(s.Entries) <= 1 {
+		return c.addItem(buf, r.Op, item{place: place, heldRows: r.HeldRows})
+	}
+	// All parts stay in one flow, and so in order.
+	_, flow, _ := classify(s)
+	whole := &wholeSchedule{result: admission.ScheduleResult{Entries: make([]admission.ScheduledEntry, len(s.Entries))}}
+	for from := 0; from < len(s.Entries); {
+		to := partEnd(s.Entries, from)
+		part := &admission.Schedule{Pool: s.Pool, Entries: s.Entries[from:to]}
+		var err error
+		if buf, err = c.addItem(buf, part, item{place: place, flow: flow, whole: whole, offset: from}); err != nil {
+			return nil, err
+		}
+		whole.parts++
+		whole.left++
+		from = to
+	}
+	return buf, nil
+}
+
+// partEnd returns where the part that begins at from ends.
+func partEnd(entries []admission.EntrySpec, from int) int {
+	const fixed = 48
+	size := 0
+	for to := from; to < len(entries); to++ {
+		e := &entries[to]
+		size += fixed + len(e.Tenant) + len(e.Key) + len(e.Category) + len(e.Route) + len(e.Group)
+		if to > from && (to-from >= partEntries || size > partBytes) {
+			return to
+		}
+	}
+	return len(entries)
+}
+
+func (c *call) addItem(buf []byte, op admission.Op, it item) ([]byte, error) {
+	setNonce(op)
+	start := len(buf)
+	buf, err := appendOp(buf, op)
+	if err != nil {
+		return nil, fmt.Errorf("propose: %w", err)
+	}
+	it.op = buf[start:len(buf):len(buf)]
+	var flow flowKey
+	if it.class, flow, it.rows = classify(op); it.whole == nil {
+		it.flow = flow
+	}
+	c.items = append(c.items, it)
+	return buf, nil
+}
+
+// setNonce gives an operation that grants the secret part of its tokens.
+func setNonce(op admission.Op) {
+	var nonce *uint64
+	switch op := op.(type) {
+	case *admission.Acquire:
+		nonce = &op.Nonce
+	case *admission.NextDue:
+		nonce = &op.Nonce
+	default:
+		return
+	}
+	var b [8]byte
+	rand.Read(b[:])
+	*nonce = binary.LittleEndian.Uint64(b[:])
+}
+
+// wait returns the outcome of the call.
+func (c *call) wait() ([]Answer, error) {
+	select {
+	case <-c.done:
+	case <-c.ctx.Done():
+		return nil, c.leave(c.ctx.Err())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		return c.answers, nil
+	}
+	if c.sealed > 0 && !errors.Is(c.err, ErrOutcomeUnknown) {
+		return nil, fmt.Errorf("%w: a part of it was not done: %w", ErrOutcomeUnknown, c.err)
+	}
+	return nil, c.err
+}
+
+// leave gives the call up: what is not in the log yet will not be.
+func (c *call) leave(why error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gone = true
+	if c.sealed == 0 {
+		return why
+	}
+	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, why)
+}
+
+// seal tells the call that one of its items goes into the log, and returns
+// whether it may: not if the caller has gone or is out of time.
+func (c *call) seal() bool {
+	late := c.ctx.Err()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone || late != nil {
+		c.failLocked(late)
+		return false
+	}
+	c.sealed++
+	return true
+}
+
+// finish tells the call that one of its items has its answer.
+func (c *call) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.finishLocked()
+}
+
+// fail tells the call that one of its items has no answer. An item that was
+// sealed and is known not to be in the log is unsealed.
+func (c *call) fail(err error, unseal bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if unseal {
+		c.sealed--
+	}
+	c.failLocked(err)
+}
+
+func (c *call) failLocked(err error) {
+	// That it isn't known what happened outweighs all that is.
+	if c.err == nil || errors.Is(err, ErrOutcomeUnknown) {
+		c.err = err
+	}
+	c.finishLocked()
+}
+
+func (c *call) finishLocked() {
+	c.left--
+	if c.left == 0 {
+		close(c.done)
+	}
+}

@@ -1,0 +1,219 @@
+package raftstore
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/admitd/admit/admission"
+	storagev1 "github.com/admitd/admit/proto/admit/storage/v1"
+)
+
+// opsField is the number of Command.ops.
+const opsField = 4
+
+// stamp is what the proposer adds to the operations of an entry.
+type stamp struct {
+	proposal uint64
+	t        admission.Instant
+	w        admission.Wall
+}
+
+// encodeCommand returns an entry's bytes. Each op is given as appendOp wrote
+// it: whoever asks has encoded it already, so the proposer, of which there is
+// only one, need but copy.
+func encodeCommand(s stamp, ops [][]byte, opBytes int) ([]byte, error) {
+	const perOp, head = 1 + 3, envelopeSize + 9 + 2*11
+	b := make([]byte, envelopeSize, head+opBytes+perOp*len(ops))
+	b, err := proto.MarshalOptions{}.MarshalAppend(b, &storagev1.Command{
+		Proposal: s.proposal, T: int64(s.t), W: int64(s.w),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode a command's stamp: %w", err)
+	}
+	for _, op := range ops {
+		b = protowire.AppendTag(b, opsField, protowire.BytesType)
+		b = protowire.AppendBytes(b, op)
+	}
+	sealEnvelope(b)
+	return b, nil
+}
+
+// decodeCommand is the reverse of encodeCommand. The entry keeps nothing of b.
+func decodeCommand(index uint64, b []byte) (admission.Entry, uint64, error) {
+	payload, err := openEnvelope(b)
+	if err != nil {
+		return admission.Entry{}, 0, err
+	}
+	var c storagev1.Command
+	if err := proto.Unmarshal(payload, &c); err != nil {
+		return admission.Entry{}, 0, fmt.Errorf("%w: decode a command: %w", ErrCorrupt, err)
+	}
+	if len(c.ProtoReflect().GetUnknown()) > 0 {
+		return admission.Entry{}, 0, fmt.Errorf("%w: a command has unknown fields", ErrUnknownFormat)
+	}
+	e := admission.Entry{
+		Index: index,
+		T:     admission.Instant(c.T),
+		W:     admission.Wall(c.W),
+		Ops:   make([]admission.Op, len(c.Ops)),
+	}
+	for i, op := range c.Ops {
+		if e.Ops[i], err = opFromStorage(op); err != nil {
+			return admission.Entry{}, 0, fmt.Errorf("operation %d: %w", i, err)
+		}
+	}
+	return e, c.Proposal, nil
+}
+
+// appendOp appends op as the log holds it.
+func appendOp(b []byte, op admission.Op) ([]byte, error) {
+	m, err := opToStorage(op)
+	if err != nil {
+		return nil, err
+	}
+	b, err = proto.MarshalOptions{}.MarshalAppend(b, m)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", op, err)
+	}
+	return b, nil
+}
+
+func opToStorage(op admission.Op) (*storagev1.Op, error) {
+	switch op := op.(type) {
+	case *admission.Acquire:
+		return &storagev1.Op{Kind: &storagev1.Op_Acquire{Acquire: &storagev1.Acquire{
+			Pool: op.Pool, Tenant: op.Tenant, Category: op.Category, Cost: op.Cost, Ttl: int64(op.TTL),
+			RequestId: op.RequestID, WorkerId: op.WorkerID, Nonce: op.Nonce,
+		}}}, nil
+	case *admission.Release:
+		return &storagev1.Op{Kind: &storagev1.Op_Release{Release: &storagev1.Release{
+			Token: tokenToStorage(op.Token), Outcome: uint32(op.Outcome), ActualCost: op.ActualCost,
+			RetryAfter: int64(op.RetryAfter), Bucket: op.Bucket,
+		}}}, nil
+	case *admission.Renew:
+		m := &storagev1.Renew{Tokens: make([]*storagev1.Token, len(op.Tokens)), Ttl: int64(op.TTL)}
+		for i, t := range op.Tokens {
+			m.Tokens[i] = tokenToStorage(t)
+		}
+		return &storagev1.Op{Kind: &storagev1.Op_Renew{Renew: m}}, nil
+	case *admission.NextDue:
+		return &storagev1.Op{Kind: &storagev1.Op_NextDue{NextDue: &storagev1.NextDue{
+			Pool: op.Pool, MaxItems: int64(op.MaxItems), Ttl: int64(op.TTL), WorkerId: op.WorkerID,
+			Lanes: op.Lanes, RequestId: op.RequestID, Nonce: op.Nonce,
+		}}}, nil
+	case *admission.Schedule:
+		m := &storagev1.Schedule{Pool: op.Pool, Entries: make([]*storagev1.EntrySpec, len(op.Entries))}
+		for i := range op.Entries {
+			m.Entries[i] = specToStorage(&op.Entries[i])
+		}
+		return &storagev1.Op{Kind: &storagev1.Op_Schedule{Schedule: m}}, nil
+	case admission.Unschedule:
+		return &storagev1.Op{Kind: &storagev1.Op_Unschedule{Unschedule: &storagev1.Unschedule{
+			Pool: op.Pool, Tenant: op.Tenant, Key: op.Key,
+		}}}, nil
+	case admission.TermStart:
+		return &storagev1.Op{Kind: &storagev1.Op_TermStart{TermStart: &storagev1.TermStart{Gap: int64(op.Gap)}}}, nil
+	case admission.ApplyPolicy:
+		return &storagev1.Op{Kind: &storagev1.Op_ApplyPolicy{ApplyPolicy: &storagev1.ApplyPolicy{
+			Policy: policyToStorage(op.Policy), ExpectedRevision: op.ExpectedRevision,
+		}}}, nil
+	case admission.Pause:
+		return &storagev1.Op{Kind: &storagev1.Op_Pause{Pause: &storagev1.Pause{
+			Pool: op.Pool, Kind: uint32(op.Kind), Name: op.Name, Resume: op.Resume,
+		}}}, nil
+	}
+	return nil, fmt.Errorf("%T is no operation that the log can hold", op)
+}
+
+func opFromStorage(m *storagev1.Op) (admission.Op, error) {
+	if len(m.ProtoReflect().GetUnknown()) > 0 {
+		return nil, fmt.Errorf("%w: an unknown operation", ErrUnknownFormat)
+	}
+	switch k := m.Kind.(type) {
+	case *storagev1.Op_Acquire:
+		a := k.Acquire
+		return &admission.Acquire{
+			Pool: a.Pool, Tenant: a.Tenant, Category: a.Category, Cost: a.Cost, TTL: time.Duration(a.Ttl),
+			RequestID: a.RequestId, WorkerID: a.WorkerId, Nonce: a.Nonce,
+		}, known(a)
+	case *storagev1.Op_Release:
+		r := k.Release
+		return &admission.Release{
+			Token: tokenFromStorage(r.Token), Outcome: admission.Outcome(r.Outcome), ActualCost: r.ActualCost,
+			RetryAfter: time.Duration(r.RetryAfter), Bucket: r.Bucket,
+		}, known(r)
+	case *storagev1.Op_Renew:
+		r := &admission.Renew{Tokens: make([]admission.Token, len(k.Renew.Tokens)), TTL: time.Duration(k.Renew.Ttl)}
+		for i, t := range k.Renew.Tokens {
+			r.Tokens[i] = tokenFromStorage(t)
+		}
+		return r, known(k.Renew)
+	case *storagev1.Op_NextDue:
+		n := k.NextDue
+		return &admission.NextDue{
+			Pool: n.Pool, MaxItems: int(n.MaxItems), TTL: time.Duration(n.Ttl), WorkerID: n.WorkerId,
+			Lanes: n.Lanes, RequestID: n.RequestId, Nonce: n.Nonce,
+		}, known(n)
+	case *storagev1.Op_Schedule:
+		s := &admission.Schedule{Pool: k.Schedule.Pool, Entries: make([]admission.EntrySpec, len(k.Schedule.Entries))}
+		for i, e := range k.Schedule.Entries {
+			if err := known(e); err != nil {
+				return nil, err
+			}
+			s.Entries[i] = specFromStorage(e)
+		}
+		return s, known(k.Schedule)
+	case *storagev1.Op_Unschedule:
+		u := k.Unschedule
+		return admission.Unschedule{Pool: u.Pool, Tenant: u.Tenant, Key: u.Key}, known(u)
+	case *storagev1.Op_TermStart:
+		return admission.TermStart{Gap: time.Duration(k.TermStart.Gap)}, known(k.TermStart)
+	case *storagev1.Op_ApplyPolicy:
+		return admission.ApplyPolicy{
+			Policy: policyFromStorage(k.ApplyPolicy.Policy), ExpectedRevision: k.ApplyPolicy.ExpectedRevision,
+		}, known(k.ApplyPolicy)
+	case *storagev1.Op_Pause:
+		p := k.Pause
+		return admission.Pause{
+			Pool: p.Pool, Kind: admission.TargetKind(p.Kind), Name: p.Name, Resume: p.Resume,
+		}, known(p)
+	}
+	return nil, fmt.Errorf("%w: an operation without a kind", ErrUnknownFormat)
+}
+
+// known refuses a message with fields that this version would silently ignore.
+func known(m proto.Message) error {
+	r := m.ProtoReflect()
+	if len(r.GetUnknown()) > 0 {
+		return fmt.Errorf("%w: %s has unknown fields", ErrUnknownFormat, r.Descriptor().Name())
+	}
+	return nil
+}
+
+func tokenToStorage(t admission.Token) *storagev1.Token {
+	return &storagev1.Token{Epoch: uint32(t.Epoch), Index: t.Index, Position: t.Position, Nonce: t.Nonce}
+}
+
+func tokenFromStorage(m *storagev1.Token) admission.Token {
+	return admission.Token{
+		Epoch: uint16(m.GetEpoch()), Index: m.GetIndex(), Position: m.GetPosition(), Nonce: m.GetNonce(),
+	}
+}
+
+func specToStorage(e *admission.EntrySpec) *storagev1.EntrySpec {
+	return &storagev1.EntrySpec{
+		Tenant: e.Tenant, Key: e.Key, Category: e.Category, Route: e.Route, Group: e.Group,
+		DueAt: int64(e.DueAt), DueIn: int64(e.DueIn), Relative: e.Relative, MaxAttempts: e.MaxAttempts,
+	}
+}
+
+func specFromStorage(m *storagev1.EntrySpec) admission.EntrySpec {
+	return admission.EntrySpec{
+		Tenant: m.GetTenant(), Key: m.GetKey(), Category: m.GetCategory(), Route: m.GetRoute(), Group: m.GetGroup(),
+		DueAt: admission.Wall(m.GetDueAt()), DueIn: time.Duration(m.GetDueIn()), Relative: m.GetRelative(),
+		MaxAttempts: m.GetMaxAttempts(),
+	}
+}

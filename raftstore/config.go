@@ -1,0 +1,65 @@
+package raftstore
+
+import "time"
+
+// Config says where a store keeps its data and how it behaves. A zero field
+// has the default that its comment gives.
+type Config struct {
+	// Dir is the data directory, made if need be. Required. One process at a
+	// time may use it.
+	Dir string
+	// WriteLimit is the longest that a write of the log may take before the
+	// store ends with an error. Default 10 s: with one voter nobody can take
+	// over, so it only has to tell a dead disk from a slow one.
+	WriteLimit time.Duration
+	// SnapshotEntries and SnapshotBytes are how much log there may be since the
+	// last snapshot before the next is taken, whichever comes first. Defaults
+	// 16384 and 64 MiB.
+	SnapshotEntries uint64
+	SnapshotBytes   int64
+	// ParkedPolls is how many NextDue calls may wait for work at once. Default
+	// 10,000.
+	ParkedPolls int
+}
+
+func (c Config) withDefaults() Config {
+	if c.WriteLimit == 0 {
+		c.WriteLimit = 10 * time.Second
+	}
+	if c.SnapshotEntries == 0 {
+		c.SnapshotEntries = 16384
+	}
+	if c.SnapshotBytes == 0 {
+		c.SnapshotBytes = 64 << 20
+	}
+	if c.ParkedPolls == 0 {
+		c.ParkedPolls = 10_000
+	}
+	return c
+}
+
+const (
+	// electionTimeout is how long a lone voter waits before it elects itself.
+	// There is nobody whose heartbeat could be late.
+	electionTimeout = 50 * time.Millisecond
+	// trailingLogs is the least that compaction leaves in the log; see
+	// failStop.DeleteRange for what it leaves beyond.
+	trailingLogs = 1024
+	// keptSnapshots are how many snapshots are kept, the newest ones.
+	keptSnapshots = 2
+	// logCacheEntries bounds the newest entries kept in memory. An entry has up
+	// to maxEntryBytes, so they take 32 MiB at most.
+	logCacheEntries = 128
+
+	// maxInFlight is how many entries may be proposed and not yet applied: one
+	// that the disk writes, and one that fills meanwhile.
+	maxInFlight = 2
+	// maxEntryRows and maxEntryBytes bound an entry. A single operation that is
+	// larger still gets an entry of its own.
+	maxEntryRows  = 2048
+	maxEntryBytes = 256 << 10
+	// tickInterval is the least time between two ticks.
+	tickInterval = 5 * time.Millisecond
+	// answerTime is left of a caller's deadline when a poll stops waiting.
+	answerTime = 200 * time.Millisecond
+)

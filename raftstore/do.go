@@ -1,0 +1,181 @@
+package raftstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/admitd/admit/admission"
+	"github.com/admitd/admit/internal/clock"
+)
+
+// Do decides each request on its own, in order, and returns an answer for each
+// in the requests' order, or an error if any outcome is not known. It blocks
+// until all are decided and durable, or ctx ends.
+//
+// An Acquire that the state refuses already is answered at once, without a log
+// entry: a refusal changes nothing, and what is refused now may as well have
+// come a moment earlier.
+//
+// Errors: *NotLeaderError, ErrNoQuorum, *OverloadedError, ErrShuttingDown, and
+// the context's own mean that nothing was done; ErrOutcomeUnknown that
+// something may have been.
+func (s *Store) Do(ctx context.Context, reqs ...Request) ([]Answer, error) {
+	t, err := s.leading()
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]Answer, len(reqs))
+	if t.refuse(reqs, answers) == len(reqs) {
+		return answers, nil
+	}
+	return t.decide(ctx, reqs, answers)
+}
+
+// decide proposes the requests that have no answer yet.
+func (t *term) decide(ctx context.Context, reqs []Request, answers []Answer) ([]Answer, error) {
+	c, err := newCall(ctx, reqs, answers)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.submit(c); err != nil {
+		return nil, err
+	}
+	return c.wait()
+}
+
+// refuse answers the Acquires that the state would refuse now, and returns how
+// many.
+func (t *term) refuse(reqs []Request, answers []Answer) (refused int) {
+	if !anyAcquire(reqs) {
+		return 0
+	}
+	at, w := t.now()
+	sheds := make(map[admission.SheddingQuery]*admission.Shedding, 1)
+	t.s.fsm.read(func(st *admission.State) {
+		for i, r := range reqs {
+			a, ok := r.Op.(*admission.Acquire)
+			if !ok {
+				continue
+			}
+			res := st.Decide(at, a)
+			if res.Err == nil && res.Decision.Shed == nil {
+				continue
+			}
+			refused++
+			answers[i] = Answer{Result: res, NextDueIn: admission.Absent, Index: st.Index()}
+			q := ifKnown(res.Err, admission.SheddingQuery{Pool: a.Pool, Tenant: a.Tenant})
+			answers[i].Shedding = buildShedding(st, at, w, q, sheds)
+		}
+	})
+	return refused
+}
+
+func anyAcquire(reqs []Request) bool {
+	for _, r := range reqs {
+		if _, ok := r.Op.(*admission.Acquire); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// emptyPolls is how often a poll is proposed that comes back with nothing,
+// though the core thought it would be served. Its answer then stands.
+const emptyPolls = 3
+
+// NextDue is Do for one *admission.NextDue, and holds on for up to maxWait while
+// nothing can be claimed. It ends 200 ms before ctx does, to tell the caller. A
+// poll that finds nothing writes nothing to the log.
+//
+// Errors are those of Do; *OverloadedError is also for too many parked polls.
+func (s *Store) NextDue(ctx context.Context, req Request, maxWait time.Duration) (Answer, error) {
+	op, ok := req.Op.(*admission.NextDue)
+	if !ok {
+		return Answer{}, fmt.Errorf("poll: %T is no NextDue", req.Op)
+	}
+	t, err := s.leading()
+	if err != nil {
+		return Answer{}, err
+	}
+	wait := s.patience(ctx, maxWait)
+	p, err := t.polls.enter(op, wait > 0)
+	if err != nil {
+		return Answer{}, s.countRefusal(err)
+	}
+	if p == nil {
+		return t.idle(op, req.HeldRows), nil
+	}
+	timer := s.clk.NewTimer(max(wait, 0))
+	defer timer.Stop()
+	for try := 1; ; try++ {
+		proposed, err := t.polls.await(ctx, p, timer)
+		if err != nil {
+			return Answer{}, err
+		}
+		if !proposed {
+			return t.idle(op, req.HeldRows), nil
+		}
+		a, again, err := t.claim(ctx, req, p, try)
+		if !again {
+			return a, err
+		}
+	}
+}
+
+// patience returns how long a poll may wait.
+func (s *Store) patience(ctx context.Context, maxWait time.Duration) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return maxWait
+	}
+	return min(maxWait, deadline.Sub(s.clk.Now().Wall)-answerTime)
+}
+
+// await waits for a poll's turn and says whether it has come, or the time is
+// up. A poll whose turn has come is out, and must go back.
+func (ps *polls) await(ctx context.Context, p *parkedPoll, timer clock.Timer) (bool, error) {
+	var up <-chan time.Time
+	if p.park {
+		up = timer.C()
+	}
+	select {
+	case <-p.turn:
+	case <-up:
+		if ps.leave(p) {
+			return false, nil
+		}
+	case <-ctx.Done():
+		if ps.leave(p) {
+			return false, ctx.Err()
+		}
+	}
+	return !p.idle, p.err
+}
+
+// claim proposes a poll whose turn has come. It says whether to wait again.
+func (t *term) claim(ctx context.Context, req Request, p *parkedPoll, try int) (Answer, bool, error) {
+	answers, err := t.decide(ctx, []Request{req}, make([]Answer, 1))
+	if err != nil {
+		t.polls.back(p, false, false)
+		return Answer{}, false, err
+	}
+	r := answers[0].Result.(*admission.NextDueResult)
+	served := len(r.Claims) > 0 || r.Replayed || r.Err != nil
+	again := !served && p.park && try < emptyPolls
+	t.polls.back(p, len(r.Claims) >= p.op.MaxItems, again)
+	return answers[0], again, nil
+}
+
+// idle is the answer to a poll that found nothing.
+func (t *term) idle(op *admission.NextDue, heldRows int) Answer {
+	a := Answer{Result: &admission.NextDueResult{}}
+	at, w := t.now()
+	t.s.fsm.read(func(st *admission.State) {
+		a.Index = st.Index()
+		a.NextDueIn = st.NextDueIn(op.Pool, w)
+		shedding := st.Shedding(at, w, admission.SheddingQuery{Pool: op.Pool, HeldRows: heldRows})
+		a.Shedding = &shedding
+	})
+	return a
+}

@@ -1,0 +1,147 @@
+package raftstore
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/admitd/admit/admission"
+	"github.com/admitd/admit/internal/clock"
+)
+
+// fsm feeds the log to the core. All methods of raft.BatchingFSM run on one
+// goroutine of raft's, the only one that changes the state.
+//
+// It is a BatchingFSM less for the batches than because raft tells only such
+// ones of configuration entries. Another one's idea of the last index stays
+// behind after such an entry, and snapshots fail until the next command.
+type fsm struct {
+	clk     clock.Clock
+	metrics *metrics
+	// fatal is told why the node can't go on.
+	fatal func(error)
+	// applied is called after each entry, before the next one is.
+	applied func(e admission.Entry, proposal uint64, results []admission.Result)
+	// grown is called when the log holds so much that no snapshot does.
+	grown func(entries uint64, bytes int64)
+
+	mu sync.RWMutex // guards the state; st.Snapshot needs the write lock too
+	st *admission.State
+
+	// appliedAt is the clock's Mono when the last entry was applied.
+	appliedAt atomic.Int64
+	// broken is why no entry may be applied any more.
+	broken error
+	// entries and bytes are those since the last snapshot.
+	entries uint64
+	bytes   int64
+}
+
+// ApplyBatch applies committed entries. A response is nil or an error.
+func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
+	responses := make([]any, len(logs))
+	for i, l := range logs {
+		if l.Type != raft.LogCommand {
+			continue
+		}
+		if err := f.apply(l); err != nil {
+			responses[i] = err
+		}
+	}
+	f.grown(f.entries, f.bytes)
+	return responses
+}
+
+// Apply is never called by raft, which prefers ApplyBatch.
+func (f *fsm) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
+
+// apply always decodes, on the leader that encoded the very same entry too, so
+// that no node can decide on anything but what the log says.
+func (f *fsm) apply(l *raft.Log) error {
+	if f.broken != nil {
+		return f.broken
+	}
+	entry, proposal, err := decodeCommand(l.Index, l.Data)
+	if err != nil {
+		f.broken = fmt.Errorf("apply log entry %d: %w", l.Index, err)
+		f.fatal(f.broken)
+		return f.broken
+	}
+	f.mu.Lock()
+	results := f.st.Apply(entry)
+	f.mu.Unlock()
+	f.entries++
+	f.bytes += int64(len(l.Data))
+	f.metrics.entries.Inc()
+	f.metrics.appliedIndex.Set(float64(l.Index))
+	f.appliedAt.Store(int64(f.clk.Now().Mono))
+	f.applied(entry, proposal, results)
+	return nil
+}
+
+// Snapshot takes a picture of the state in no time; Persist does the work.
+func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
+	if f.broken != nil {
+		return nil, f.broken
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.entries, f.bytes = 0, 0
+	return &imageSnapshot{image: f.st.Snapshot(), clk: f.clk, took: f.metrics.snapshotSeconds.Observe}, nil
+}
+
+// Restore replaces the state by a snapshot's, or changes nothing.
+func (f *fsm) Restore(r io.ReadCloser) error {
+	st, err := readSnapshot(r)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.st = st
+	f.entries, f.bytes, f.broken = 0, 0, nil
+	f.metrics.appliedIndex.Set(float64(st.Index()))
+	return nil
+}
+
+// read runs fn on the state, which meanwhile stays as it is.
+func (f *fsm) read(fn func(*admission.State)) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	fn(f.st)
+}
+
+// image returns a picture of the state.
+func (f *fsm) image() *admission.Image {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.st.Snapshot()
+}
+
+type imageSnapshot struct {
+	image *admission.Image
+	clk   clock.Clock
+	took  func(seconds float64)
+}
+
+// Persist writes the picture; raft cancels the sink if it fails.
+func (s *imageSnapshot) Persist(sink raft.SnapshotSink) error {
+	start := s.clk.Now()
+	if err := writeSnapshot(sink, s.image); err != nil {
+		return err
+	}
+	s.took(s.clk.Now().Since(start).Seconds())
+	return nil
+}
+
+// Release lets the picture go.
+func (s *imageSnapshot) Release() { s.image = nil }
+
+// sinceApplied returns how long ago this process applied an entry, at now.
+func (f *fsm) sinceApplied(now clock.Reading) time.Duration {
+	return now.Mono - time.Duration(f.appliedAt.Load())
+}

@@ -1,0 +1,89 @@
+package raftstore
+
+import (
+	"sync"
+
+	"github.com/admitd/admit/admission"
+)
+
+// lead follows raft's word on who leads: it opens a term when this node is
+// elected and ends it when it no longer leads, until the store closes.
+func (s *Store) lead() {
+	end := func() {}
+	defer func() { end() }()
+	failed := s.failed
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-failed:
+			failed = nil
+			end()
+			end = func() {}
+			s.raft.Shutdown()
+		case leads := <-s.raft.LeaderCh():
+			// Two times true in a row are a loss that went by unseen, and a gain.
+			end()
+			end = func() {}
+			if leads {
+				end = s.begin()
+			}
+		}
+	}
+}
+
+// begin opens a term, if it can, and returns how to end it.
+func (s *Store) begin() (end func()) {
+	t, err := openTerm(s)
+	if err != nil {
+		// Raft has lost the lead again, and says so next.
+		s.log.Info("failed to open a term", "error", err)
+		return func() {}
+	}
+	quit := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { t.run(quit) })
+	running.Go(func() { t.polls.watch(quit) })
+	s.setTerm(t)
+	s.log.Info("leads", "node_id", s.nodeID, "term", s.raft.CurrentTerm())
+	return func() {
+		s.setTerm(nil)
+		close(quit)
+		running.Wait()
+		s.log.Info("no longer leads", "node_id", s.nodeID)
+	}
+}
+
+// setTerm makes the node ready, or with nil not ready.
+func (s *Store) setTerm(t *term) {
+	s.term.Store(t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.metrics.leader.Set(0)
+	if t != nil {
+		s.metrics.leader.Set(1)
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// applied is called by the fsm after each entry.
+func (s *Store) applied(e admission.Entry, id uint64, results []admission.Result) {
+	t := s.term.Load()
+	if t == nil {
+		return
+	}
+	t.applied(e, id, results)
+}
+
+// applied answers the callers of an entry of this term and lets parked polls
+// know.
+func (t *term) applied(e admission.Entry, id uint64, results []admission.Result) {
+	if p := t.take(id); p != nil {
+		took := t.s.clk.Now().Since(p.sealed)
+		t.s.metrics.commitSeconds.Observe(took.Seconds())
+		t.queue.took(took)
+		t.s.fsm.read(func(st *admission.State) { t.answer(st, p, e, results) })
+	}
+	notify(t.polls.look)
+}

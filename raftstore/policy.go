@@ -1,0 +1,123 @@
+package raftstore
+
+import (
+	"time"
+
+	"github.com/admitd/admit/admission"
+	storagev1 "github.com/admitd/admit/proto/admit/storage/v1"
+)
+
+func policyToStorage(p admission.Policy) *storagev1.Policy {
+	m := &storagev1.Policy{}
+	for i := range p.Pools {
+		m.Pools = append(m.Pools, poolToStorage(&p.Pools[i]))
+	}
+	return m
+}
+
+func policyFromStorage(m *storagev1.Policy) admission.Policy {
+	var p admission.Policy
+	for _, pool := range m.GetPools() {
+		p.Pools = append(p.Pools, poolFromStorage(pool))
+	}
+	return p
+}
+
+func poolToStorage(p *admission.PoolPolicy) *storagev1.PoolPolicy {
+	m := &storagev1.PoolPolicy{
+		Name: p.Name, MaxActive: p.MaxActive, PermitTtl: int64(p.PermitTTL), Categories: p.Categories,
+		Defaults: tenantToStorage(&p.Defaults),
+		Retry: &storagev1.RetryPolicy{
+			MaxAttempts: p.Retry.MaxAttempts, Base: int64(p.Retry.Base), Max: int64(p.Retry.Max),
+		},
+		MaxPause: int64(p.MaxPause),
+		Limits: &storagev1.LimitsPolicy{
+			Entries: p.Limits.Entries, EntriesPerTenant: p.Limits.EntriesPerTenant, Tenants: p.Limits.Tenants,
+			RequestIds: p.Limits.RequestIDs, EndedPermits: p.Limits.EndedPermits,
+		},
+	}
+	for _, b := range p.Buckets {
+		m.Buckets = append(m.Buckets, &storagev1.BucketPolicy{
+			Name: b.Name, Scope: uint32(b.Scope), Capacity: b.Capacity, Refill: b.Refill, Period: int64(b.Period),
+			PerPermit: b.PerPermit, Blocked: b.Blocked, OneShot: b.OneShot,
+		})
+	}
+	for _, l := range p.Lanes {
+		m.Lanes = append(m.Lanes, &storagev1.LanePolicy{
+			Name: l.Name, LeaveSlots: l.LeaveSlots, LeaveTokens: l.LeaveTokens, TenantCycleLimit: l.TenantCycleLimit,
+		})
+	}
+	for i := range p.Overrides {
+		m.Overrides = append(m.Overrides, tenantToStorage(&p.Overrides[i]))
+	}
+	return m
+}
+
+func poolFromStorage(m *storagev1.PoolPolicy) admission.PoolPolicy {
+	p := admission.PoolPolicy{
+		Name: m.GetName(), MaxActive: m.GetMaxActive(), PermitTTL: time.Duration(m.GetPermitTtl()),
+		Categories: m.GetCategories(),
+		Defaults:   tenantFromStorage(m.GetDefaults()),
+		Retry: admission.RetryPolicy{
+			MaxAttempts: m.GetRetry().GetMaxAttempts(),
+			Base:        time.Duration(m.GetRetry().GetBase()),
+			Max:         time.Duration(m.GetRetry().GetMax()),
+		},
+		MaxPause: time.Duration(m.GetMaxPause()),
+		Limits: admission.LimitsPolicy{
+			Entries: m.GetLimits().GetEntries(), EntriesPerTenant: m.GetLimits().GetEntriesPerTenant(),
+			Tenants: m.GetLimits().GetTenants(), RequestIDs: m.GetLimits().GetRequestIds(),
+			EndedPermits: m.GetLimits().GetEndedPermits(),
+		},
+	}
+	for _, b := range m.GetBuckets() {
+		p.Buckets = append(p.Buckets, admission.BucketPolicy{
+			Name: b.GetName(), Scope: admission.Scope(b.GetScope()), Capacity: b.GetCapacity(), Refill: b.GetRefill(),
+			Period: time.Duration(b.GetPeriod()), PerPermit: b.GetPerPermit(), Blocked: b.GetBlocked(),
+			OneShot: b.GetOneShot(),
+		})
+	}
+	for _, l := range m.GetLanes() {
+		p.Lanes = append(p.Lanes, admission.LanePolicy{
+			Name: l.GetName(), LeaveSlots: l.GetLeaveSlots(), LeaveTokens: l.GetLeaveTokens(),
+			TenantCycleLimit: l.GetTenantCycleLimit(),
+		})
+	}
+	for _, t := range m.GetOverrides() {
+		p.Overrides = append(p.Overrides, tenantFromStorage(t))
+	}
+	return p
+}
+
+func tenantToStorage(t *admission.TenantPolicy) *storagev1.TenantPolicy {
+	m := &storagev1.TenantPolicy{
+		Id: t.ID, Weight: t.Weight, PreferredActive: t.PreferredActive, MaxActive: t.MaxActive, Lane: t.Lane,
+	}
+	if len(t.Buckets) > 0 {
+		m.Buckets = make(map[string]*storagev1.BucketOverride, len(t.Buckets))
+	}
+	for name, b := range t.Buckets {
+		m.Buckets[name] = &storagev1.BucketOverride{
+			Capacity: b.Capacity, Refill: b.Refill, Period: int64(b.Period), Blocked: b.Blocked,
+		}
+	}
+	return m
+}
+
+func tenantFromStorage(m *storagev1.TenantPolicy) admission.TenantPolicy {
+	t := admission.TenantPolicy{
+		ID: m.GetId(), Weight: m.GetWeight(), MaxActive: m.GetMaxActive(), Lane: m.GetLane(),
+	}
+	if m != nil {
+		t.PreferredActive = m.PreferredActive
+	}
+	if len(m.GetBuckets()) > 0 {
+		t.Buckets = make(map[string]admission.BucketOverride, len(m.GetBuckets()))
+	}
+	for name, b := range m.GetBuckets() {
+		t.Buckets[name] = admission.BucketOverride{
+			Capacity: b.GetCapacity(), Refill: b.GetRefill(), Period: time.Duration(b.GetPeriod()), Blocked: b.GetBlocked(),
+		}
+	}
+	return t
+}

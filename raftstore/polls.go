@@ -1,0 +1,257 @@
+package raftstore
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/admitd/admit/admission"
+)
+
+// pollsQueue names the parked polls in errors and metrics.
+const pollsQueue = "polls"
+
+// polls are the NextDue calls that wait for work, in the leader's memory alone.
+//
+// Calls that want the same, the same lanes of the same pool, form a group and
+// are served first come first served. Only those at the head are let go, and
+// only if the core says that they would be served: as many as the group's
+// window. It grows by one with each call that comes back full, for then there
+// may be more, and is one again after a call that took all there was. So a
+// release wakes one call, and a burst of due work twice as many with each entry.
+type polls struct {
+	t     *term
+	limit int
+	// look tells the watcher that something may have come.
+	look chan struct{}
+
+	mu     sync.Mutex
+	closed error
+	groups map[string]*pollGroup
+	parked int
+}
+
+// pollGroup are the polls that want the same.
+type pollGroup struct {
+	key     string
+	waiting []*parkedPoll
+	// hasty are those waiting that do not park.
+	hasty int
+	// out are the polls that were let go and have not come back.
+	out    int
+	window int
+}
+
+// parkedPoll is one call.
+type parkedPoll struct {
+	op    *admission.NextDue
+	group *pollGroup
+	// park says whether it waits for work, and not only for its turn.
+	park bool
+	// turn is closed when the poll is let go: to be proposed, or sent home with
+	// err, or because there is no work and it does not wait for any.
+	turn chan struct{}
+	// gone is set, under polls.mu, when turn was closed.
+	gone bool
+	idle bool
+	err  error
+}
+
+// maxWindow bounds how many polls of a group are in the log at once.
+const maxWindow = 64
+
+func newPolls(t *term) *polls {
+	return &polls{
+		t: t, limit: t.s.cfg.ParkedPolls, look: make(chan struct{}, 1), groups: make(map[string]*pollGroup),
+	}
+}
+
+// enter takes a poll in. It is let go at once if it would be served and nobody
+// waits before it. If it would not be served and may not park, it is nil.
+func (ps *polls) enter(op *admission.NextDue, park bool) (*parkedPoll, error) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.closed != nil {
+		return nil, ps.closed
+	}
+	g := ps.group(op)
+	p := &parkedPoll{op: op, group: g, park: park, turn: make(chan struct{})}
+	delay, ok := ps.delay(op)
+	now := ok && delay == 0
+	switch {
+	case now && (len(g.waiting) == 0 && g.out < g.window || ps.isReplay(g)):
+		g.out++
+		p.letGo()
+		return p, nil
+	case !now && !park:
+		ps.dropIfEmpty(g)
+		return nil, nil
+	case ps.parked >= ps.limit:
+		ps.dropIfEmpty(g)
+		return nil, &OverloadedError{Queue: pollsQueue, RetryAfter: time.Second}
+	}
+	g.waiting = append(g.waiting, p)
+	ps.count(g, p, 1)
+	notify(ps.look)
+	return p, nil
+}
+
+// isReplay says whether a poll that would be served, although the head of its
+// group would not, is one that the core remembers.
+func (ps *polls) isReplay(g *pollGroup) bool {
+	if len(g.waiting) == 0 {
+		return false
+	}
+	delay, ok := ps.delay(g.waiting[0].op)
+	return !ok || delay > 0
+}
+
+// leave is for a poll that stops waiting. It returns false if the poll has been
+// let go meanwhile.
+func (ps *polls) leave(p *parkedPoll) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p.gone {
+		return false
+	}
+	g := p.group
+	if i := slices.Index(g.waiting, p); i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+		ps.count(g, p, -1)
+	}
+	ps.dropIfEmpty(g)
+	return true
+}
+
+// back is for a poll that was let go and has its answer, or never will. With
+// again it takes its place at the head once more.
+func (ps *polls) back(p *parkedPoll, full, again bool) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	g := p.group
+	g.out--
+	if full {
+		g.window = min(maxWindow, g.window+1)
+	} else {
+		g.window = 1
+	}
+	if again && ps.closed == nil {
+		p.gone, p.turn = false, make(chan struct{})
+		g.waiting = slices.Insert(g.waiting, 0, p)
+		ps.count(g, p, 1)
+	}
+	ps.dropIfEmpty(g)
+	notify(ps.look)
+}
+
+// watch lets polls go when there is work for them, until quit is closed.
+func (ps *polls) watch(quit <-chan struct{}) {
+	timer := ps.t.s.clk.NewTimer(never)
+	defer timer.Stop()
+	for {
+		select {
+		case <-quit:
+			return
+		case <-ps.look:
+		case <-timer.C():
+		}
+		timer.Reset(ps.letGo())
+	}
+}
+
+// letGo lets go whoever would be served, and returns when to look again.
+func (ps *polls) letGo() time.Duration {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	next := never
+	for _, g := range ps.groups {
+		if len(g.waiting) == 0 || g.out >= g.window {
+			continue // one that is out looks again when it is back
+		}
+		delay, ok := ps.delay(g.waiting[0].op)
+		if ok && delay == 0 {
+			ps.letGoFirst(g, g.window-g.out)
+			continue
+		}
+		if ok {
+			next = min(next, delay)
+		}
+		ps.sendHome(g, func(p *parkedPoll) bool { return !p.park }, nil)
+	}
+	return next
+}
+
+// letGoFirst lets the first n go.
+func (ps *polls) letGoFirst(g *pollGroup, n int) {
+	n = min(len(g.waiting), n)
+	for _, p := range g.waiting[:n] {
+		ps.count(g, p, -1)
+		p.letGo()
+	}
+	g.waiting = slices.Delete(g.waiting, 0, n)
+	g.out += n
+}
+
+// sendHome ends the wait of those polls of a group.
+func (ps *polls) sendHome(g *pollGroup, which func(*parkedPoll) bool, why error) {
+	if why == nil && g.hasty == 0 {
+		return
+	}
+	g.waiting = slices.DeleteFunc(g.waiting, func(p *parkedPoll) bool {
+		if !which(p) {
+			return false
+		}
+		p.idle, p.err = true, why
+		ps.count(g, p, -1)
+		p.letGo()
+		return true
+	})
+	ps.dropIfEmpty(g)
+}
+
+// close sends everybody home.
+func (ps *polls) close(why error) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.closed = why
+	for _, g := range ps.groups {
+		ps.sendHome(g, func(*parkedPoll) bool { return true }, why)
+	}
+}
+
+func (p *parkedPoll) letGo() {
+	p.gone = true
+	close(p.turn)
+}
+
+func (ps *polls) delay(op *admission.NextDue) (wait time.Duration, ok bool) {
+	at, w := ps.t.now()
+	ps.t.s.fsm.read(func(st *admission.State) { wait, ok = st.PollDelay(at, w, op) })
+	return wait, ok
+}
+
+func (ps *polls) group(op *admission.NextDue) *pollGroup {
+	key := op.Pool + "\x00" + strings.Join(op.Lanes, "\x00")
+	g := ps.groups[key]
+	if g == nil {
+		g = &pollGroup{key: key, window: 1}
+		ps.groups[key] = g
+	}
+	return g
+}
+
+func (ps *polls) dropIfEmpty(g *pollGroup) {
+	if len(g.waiting) == 0 && g.out == 0 {
+		delete(ps.groups, g.key)
+	}
+}
+
+// count notes that p joins or leaves those waiting.
+func (ps *polls) count(g *pollGroup, p *parkedPoll, n int) {
+	ps.parked += n
+	if !p.park {
+		g.hasty += n
+	}
+	ps.t.s.metrics.parked.Set(float64(ps.parked))
+}

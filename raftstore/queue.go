@@ -1,0 +1,232 @@
+package raftstore
+
+import (
+	"sync"
+	"time"
+
+	"github.com/admitd/admit/admission"
+)
+
+// class is the urgency of an operation. What frees room goes before what takes
+// it, and what merely announces work goes last.
+type class uint8
+
+const (
+	control class = iota
+	leases
+	grants
+	schedules
+	classes
+)
+
+var classNames = [classes]string{"control", "leases", "grants", "schedules"}
+
+// classRows bounds each class's queue. As each has its own, no flood of
+// Acquires makes a Release be refused.
+var classRows = [classes]int{256, 64 << 10, 32 << 10, 32 << 10}
+
+// flowKey says whose turn it is within a class.
+type flowKey struct{ pool, tenant string }
+
+// classify returns an operation's class, flow, and weight: the rows that it may
+// touch.
+func classify(op admission.Op) (class, flowKey, int) {
+	switch op := op.(type) {
+	case *admission.Release:
+		return leases, flowKey{}, 1
+	case *admission.Renew:
+		return leases, flowKey{}, max(1, len(op.Tokens))
+	case *admission.Acquire:
+		return grants, flowKey{op.Pool, op.Tenant}, 1
+	case *admission.NextDue:
+		return grants, flowKey{pool: op.Pool}, max(1, op.MaxItems)
+	case *admission.Schedule:
+		if len(op.Entries) == 0 {
+			return schedules, flowKey{pool: op.Pool}, 1
+		}
+		return schedules, flowKey{op.Pool, op.Entries[0].Tenant}, len(op.Entries)
+	case admission.Unschedule:
+		return schedules, flowKey{op.Pool, op.Tenant}, 1
+	}
+	return control, flowKey{}, 1
+}
+
+// queue holds what waits for the proposer.
+type queue struct {
+	mu sync.Mutex
+	// closed is why nothing may be added any more, or nil.
+	closed  error
+	classes [classes]classQueue
+	// pace is how long the last entry took, for estimates.
+	pace time.Duration
+}
+
+// classQueue gives each flow with items its turn.
+type classQueue struct {
+	rows  int
+	flows map[flowKey]*flow
+	// first and last are the ring, in order of turns.
+	first, last *flow
+	// spare are flows to use again.
+	spare *flow
+}
+
+// flow is one (pool, tenant)'s items, first in first out.
+type flow struct {
+	key         flowKey
+	first, last *item
+	next        *flow
+}
+
+// push adds all of a call's items, or none.
+func (q *queue) push(c *call) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed != nil {
+		return q.closed
+	}
+	var rows [classes]int
+	for i := range c.items {
+		rows[c.items[i].class] += c.items[i].rows
+	}
+	for k, n := range rows {
+		// An empty queue takes anything, lest a large call never fit.
+		if queued := q.classes[k].rows; n > 0 && queued > 0 && queued+n > classRows[k] {
+			return &OverloadedError{Queue: classNames[k], RetryAfter: q.drainTime(queued)}
+		}
+	}
+	for i := range c.items {
+		q.classes[c.items[i].class].push(&c.items[i])
+	}
+	return nil
+}
+
+// drainTime estimates how long it takes to work off rows. At least 10 ms.
+func (q *queue) drainTime(rows int) time.Duration {
+	entries := time.Duration(1 + rows/maxEntryRows)
+	return max(10*time.Millisecond, entries*q.pace.Round(time.Millisecond))
+}
+
+// fill takes the items of the next entry, most urgent class first. Those whose
+// callers have gone are dropped on the way.
+func (q *queue) fill(items []*item) (batch []*item, bytes int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	rows := 0
+	for k := range q.classes {
+		c := &q.classes[k]
+		for it := c.peek(); it != nil; it = c.peek() {
+			full := rows+it.rows > maxEntryRows || bytes+len(it.op) > maxEntryBytes
+			if full && len(items) > 0 {
+				return items, bytes
+			}
+			c.pop()
+			if !it.call.seal() {
+				continue
+			}
+			rows += it.rows
+			bytes += len(it.op)
+			items = append(items, it)
+		}
+	}
+	return items, bytes
+}
+
+// close refuses what comes and returns what is queued.
+func (q *queue) close(why error) []*item {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = why
+	var items []*item
+	for k := range q.classes {
+		for it := q.classes[k].peek(); it != nil; it = q.classes[k].peek() {
+			items = append(items, q.classes[k].pop())
+		}
+	}
+	return items
+}
+
+// took notes how long an entry took.
+func (q *queue) took(d time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.pace = d
+}
+
+// depths returns the rows queued in each class.
+func (q *queue) depths() (rows [classes]int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for k := range q.classes {
+		rows[k] = q.classes[k].rows
+	}
+	return rows
+}
+
+func (c *classQueue) push(it *item) {
+	c.rows += it.rows
+	f, ok := c.flows[it.flow]
+	if !ok {
+		f = c.newFlow(it.flow)
+	}
+	if f.last == nil {
+		f.first = it
+	} else {
+		f.last.next = it
+	}
+	f.last = it
+}
+
+func (c *classQueue) peek() *item {
+	if c.first == nil {
+		return nil
+	}
+	return c.first.first
+}
+
+// pop takes the item that peek shows and passes the turn on.
+func (c *classQueue) pop() *item {
+	f := c.first
+	it := f.first
+	c.rows -= it.rows
+	f.first, it.next = it.next, nil
+	c.first = f.next
+	if c.first == nil {
+		c.last = nil
+	}
+	if f.first != nil {
+		c.append(f)
+		return it
+	}
+	delete(c.flows, f.key)
+	*f = flow{next: c.spare}
+	c.spare = f
+	return it
+}
+
+func (c *classQueue) newFlow(key flowKey) *flow {
+	if c.flows == nil {
+		c.flows = make(map[flowKey]*flow)
+	}
+	f := c.spare
+	if f == nil {
+		f = new(flow)
+	} else {
+		c.spare = f.next
+	}
+	f.key = key
+	c.flows[key] = f
+	c.append(f)
+	return f
+}
+
+// append puts f at the end of the ring.
+func (c *classQueue) append(f *flow) {
+	f.next = nil
+	if c.last == nil {
+		c.first = f
+	} else {
+		c.last.next = f
+	}
+	c.last = f
+}

@@ -1,0 +1,120 @@
+package raftstore
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/admitd/admit/admission"
+	storagev1 "github.com/admitd/admit/proto/admit/storage/v1"
+)
+
+func poolRowToStorage(r admission.PoolRow) *storagev1.PoolRow {
+	m := &storagev1.PoolRow{
+		Name: r.Name, Num: r.Num, BucketIds: r.BucketIDs, Buckets: bucketsToStorage(r.Buckets), Fair: r.Fair,
+	}
+	for _, l := range r.Lanes {
+		m.Lanes = append(m.Lanes, &storagev1.LaneRow{
+			Name: l.Name, Paused: l.Paused, Floors: l.Floors[:], Tops: l.Tops[:],
+		})
+	}
+	return m
+}
+
+func poolRowFromStorage(m *storagev1.PoolRow) (admission.Row, error) {
+	r := admission.PoolRow{
+		Name: m.Name, Num: m.Num, BucketIDs: m.BucketIds, Buckets: bucketsFromStorage(m.Buckets), Fair: m.Fair,
+	}
+	for _, l := range m.Lanes {
+		row := admission.LaneRow{Name: l.Name, Paused: l.Paused}
+		if err := errors.Join(byClass(&row.Floors, l.Floors), byClass(&row.Tops, l.Tops)); err != nil {
+			return nil, err
+		}
+		r.Lanes = append(r.Lanes, row)
+	}
+	return r, nil
+}
+
+// byClass copies what a row has for each class.
+func byClass(to *[2]int64, from []int64) error {
+	if len(from) != len(to) {
+		return fmt.Errorf("%w: a row with %d classes", ErrCorrupt, len(from))
+	}
+	copy(to[:], from)
+	return nil
+}
+
+func bucketsToStorage(rows []admission.BucketRow) []*storagev1.BucketRow {
+	var list []*storagev1.BucketRow
+	for _, r := range rows {
+		list = append(list, &storagev1.BucketRow{
+			Id: r.ID, Used: r.Used, Rem: r.Rem, At: int64(r.At), PausedUntil: int64(r.PausedUntil),
+			PausedByHand: r.PausedByHand, Throttles: r.Throttles,
+		})
+	}
+	return list
+}
+
+func bucketsFromStorage(list []*storagev1.BucketRow) []admission.BucketRow {
+	var rows []admission.BucketRow
+	for _, m := range list {
+		rows = append(rows, admission.BucketRow{
+			ID: m.Id, Used: m.Used, Rem: m.Rem, At: admission.Instant(m.At),
+			PausedUntil: admission.Instant(m.PausedUntil), PausedByHand: m.PausedByHand, Throttles: m.Throttles,
+		})
+	}
+	return rows
+}
+
+func entryToStorage(r *admission.EntryRow) *storagev1.EntryRow {
+	return &storagev1.EntryRow{
+		Tenant: r.Tenant, Key: r.Key, Lane: r.Lane, Route: r.Route, Category: r.Category, Group: r.Group,
+		State: uint32(r.State), Delayed: r.Delayed, Relative: r.Relative,
+		Given: r.Given, GivenAttempts: r.GivenAttempts, Due: int64(r.Due), First: int64(r.First), Seq: r.Seq,
+		Attempts: r.Attempts, Unstarted: uint32(r.Unstarted), Retry: retryToStorage(r.Retry),
+		ClaimIndex: r.ClaimIndex, ClaimPosition: r.ClaimPosition,
+		Outcome: uint32(r.Outcome), DiedAt: int64(r.DiedAt),
+	}
+}
+
+func entryFromStorage(m *storagev1.EntryRow) admission.EntryRow {
+	return admission.EntryRow{
+		Tenant: m.Tenant, Key: m.Key, Lane: m.Lane, Route: m.Route, Category: m.Category, Group: m.Group,
+		State: uint8(m.State), Delayed: m.Delayed, Relative: m.Relative,
+		Given: m.Given, GivenAttempts: m.GivenAttempts, Due: admission.Wall(m.Due), First: admission.Wall(m.First),
+		Seq: m.Seq, Attempts: m.Attempts, Unstarted: uint8(m.Unstarted), Retry: retryFromStorage(m.Retry),
+		ClaimIndex: m.ClaimIndex, ClaimPosition: m.ClaimPosition,
+		Outcome: admission.Outcome(m.Outcome), DiedAt: admission.Wall(m.DiedAt),
+	}
+}
+
+func requestToStorage(r *admission.RequestRow) *storagev1.RequestRow {
+	m := &storagev1.RequestRow{
+		Pool: r.Pool, Tenant: r.Tenant, Id: r.ID, Digest: r.Digest, Fence: r.Fence, At: int64(r.At), Seq: r.Seq,
+	}
+	for _, t := range r.Tokens {
+		m.Tokens = append(m.Tokens, tokenToStorage(t))
+	}
+	return m
+}
+
+func requestFromStorage(m *storagev1.RequestRow) admission.RequestRow {
+	r := admission.RequestRow{
+		Pool: m.Pool, Tenant: m.Tenant, ID: m.Id, Digest: m.Digest, Fence: m.Fence,
+		At: admission.Instant(m.At), Seq: m.Seq,
+	}
+	for _, t := range m.Tokens {
+		r.Tokens = append(r.Tokens, tokenFromStorage(t))
+	}
+	return r
+}
+
+func retryToStorage(r admission.RetryPolicy) *storagev1.RetryPolicy {
+	return &storagev1.RetryPolicy{MaxAttempts: r.MaxAttempts, Base: int64(r.Base), Max: int64(r.Max)}
+}
+
+func retryFromStorage(m *storagev1.RetryPolicy) admission.RetryPolicy {
+	return admission.RetryPolicy{
+		MaxAttempts: m.GetMaxAttempts(), Base: time.Duration(m.GetBase()), Max: time.Duration(m.GetMax()),
+	}
+}

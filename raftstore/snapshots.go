@@ -1,0 +1,147 @@
+package raftstore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+// snapshots is the library's store, which falls back to an older snapshot where
+// the newest is unreadable, but for those that the log does not reach back to:
+// raft would panic at the gap.
+type snapshots struct {
+	*raft.FileSnapshotStore
+	log raft.LogStore
+
+	mu sync.Mutex
+	// refused are the snapshots that could not be opened, and why.
+	refused error
+}
+
+func openSnapshots(dir string, log raft.LogStore, logger hclog.Logger) (*snapshots, error) {
+	if err := sweepSnapshots(dir); err != nil {
+		return nil, err
+	}
+	files, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, logger)
+	if err != nil {
+		return nil, fmt.Errorf("open the snapshots: %w", err)
+	}
+	return &snapshots{FileSnapshotStore: files, log: log}, nil
+}
+
+// List returns the snapshots that the node can start from, newest first.
+func (s *snapshots) List() ([]*raft.SnapshotMeta, error) {
+	all, err := s.FileSnapshotStore.List()
+	if err != nil {
+		return nil, err
+	}
+	first, err := s.log.FirstIndex()
+	if err != nil {
+		return nil, err
+	}
+	usable := all[:0]
+	for _, meta := range all {
+		if first == 0 || meta.Index+1 >= first {
+			usable = append(usable, meta)
+		}
+	}
+	return usable, nil
+}
+
+// Open opens a snapshot; raft itself only logs why it can't.
+func (s *snapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
+	meta, r, err := s.FileSnapshotStore.Open(id)
+	if err != nil {
+		s.refuse(id, err)
+	}
+	return meta, r, err
+}
+
+func (s *snapshots) refuse(id string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused = errors.Join(s.refused, fmt.Errorf("snapshot %s: %w", id, err))
+}
+
+func (s *snapshots) refusals() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused
+}
+
+// oldest returns the index of the oldest snapshot kept, or 0.
+func (s *snapshots) oldest() uint64 {
+	all, err := s.FileSnapshotStore.List()
+	if err != nil || len(all) == 0 {
+		return 0
+	}
+	return all[len(all)-1].Index
+}
+
+// check returns an error if the log begins after all that snapshots hold.
+func (s *snapshots) check() error {
+	usable, err := s.List()
+	if err != nil {
+		return fmt.Errorf("list the snapshots: %w", err)
+	}
+	first, err := s.log.FirstIndex()
+	if err != nil {
+		return fmt.Errorf("read the start of the log: %w", err)
+	}
+	if first > 1 && len(usable) == 0 {
+		return fmt.Errorf("%w: the log begins at %d, and no readable snapshot reaches there", ErrCorrupt, first)
+	}
+	return nil
+}
+
+// snapshotShare bounds the time spent on snapshots to one part in so many.
+const snapshotShare = 10
+
+// snapshotLoop takes a snapshot when the log has grown by enough since the
+// last, until the store closes. Large states take long to write, so it leaves
+// time between two.
+func (s *Store) snapshotLoop() {
+	var last, took time.Duration
+	timer := s.clk.NewTimer(never)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-s.grown:
+		case <-timer.C():
+		}
+		start := s.clk.Now()
+		if wait := last + (snapshotShare-1)*took - start.Mono; wait > 0 {
+			timer.Reset(wait)
+			continue
+		}
+		s.takeSnapshot()
+		last = s.clk.Now().Mono
+		took = s.clk.Now().Since(start)
+	}
+}
+
+func (s *Store) takeSnapshot() {
+	start := s.clk.Now()
+	err := s.raft.Snapshot().Error()
+	switch {
+	case err == nil:
+		s.log.Info("took a snapshot", "took", s.clk.Now().Since(start))
+	case errors.Is(err, raft.ErrRaftShutdown):
+	default:
+		s.log.Error("failed to take a snapshot", "error", err)
+	}
+}
+
+// noteGrowth asks for a snapshot if the log has grown enough.
+func (s *Store) noteGrowth(entries uint64, bytes int64) {
+	if entries >= s.cfg.SnapshotEntries || bytes >= s.cfg.SnapshotBytes {
+		notify(s.grown)
+	}
+}

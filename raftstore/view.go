@@ -1,0 +1,77 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/admitd/admit/admission"
+)
+
+// View runs fn on the applied state, which stays as it is meanwhile, with the
+// leader's present time, or on a node that does not lead with that of the last
+// entry. fn must neither block nor keep the state.
+func (s *Store) View(fn func(st *admission.State, at admission.Instant, w admission.Wall)) {
+	t := s.term.Load()
+	s.fsm.read(func(st *admission.State) {
+		at, w := st.Now()
+		if t != nil {
+			at, w = t.now()
+		}
+		fn(st, at, w)
+	})
+}
+
+// Image returns a picture of the applied state that nothing changes any more,
+// for reads that take long. Errors: ctx's own, and those of a node that is not
+// ready as for Do.
+func (s *Store) Image(ctx context.Context) (*admission.Image, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if _, err := s.leading(); err != nil {
+		return nil, err
+	}
+	return s.fsm.image(), nil
+}
+
+// Ready says whether this node leads, has opened its term, and has applied all
+// that was committed before.
+func (s *Store) Ready() bool { return s.term.Load() != nil }
+
+// ReadyChanged returns a channel that is closed when Ready next changes. Ask
+// for it before Ready.
+func (s *Store) ReadyChanged() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// leading returns the term, or why there is none here.
+func (s *Store) leading() (*term, error) {
+	if t := s.term.Load(); t != nil {
+		return t, nil
+	}
+	return nil, s.unavailable()
+}
+
+// unavailable returns why this node decides nothing.
+func (s *Store) unavailable() error {
+	if s.isClosing() {
+		return ErrShuttingDown
+	}
+	if err := s.Err(); err != nil {
+		return errors.Join(ErrNoQuorum, err)
+	}
+	if addr, id := s.raft.LeaderWithID(); id != "" && string(id) != s.nodeID {
+		return &NotLeaderError{LeaderAddr: string(addr)}
+	}
+	return ErrNoQuorum
+}
+
+// countRefusal counts err if it says that a queue is full, and returns it.
+func (s *Store) countRefusal(err error) error {
+	if full := (*OverloadedError)(nil); errors.As(err, &full) {
+		s.metrics.refused.WithLabelValues(full.Queue).Inc()
+	}
+	return err
+}
