@@ -52,7 +52,7 @@ func TestPurityBites(t *testing.T) {
 		t.Fatalf("%d sources for %d rules", len(files), len(rules))
 	}
 	exports, err := listExports(".", append(slices.Sorted(maps.Keys(pureImports)),
-		"context", "crypto/rand", "hash/maphash", "io", "log", "log/slog", "math/rand", "math/rand/v2", "net",
+		"context", "crypto/rand", "hash/maphash", "io/fs", "log", "log/slog", "math/rand", "math/rand/v2", "net",
 		"os", "reflect", "regexp", "runtime", "sync", "sync/atomic", "unsafe",
 		"google.golang.org/protobuf/proto")...)
 	if err != nil {
