@@ -38,3 +38,32 @@ type Violation struct {
 	// Message says what was expected.
 	Message string
 }
+
+func poolNotFound(pool string) *Error {
+	return &Error{Reason: PoolNotFound, Field: "pool", Message: "there is no such pool", Meta: []string{"pool", pool}}
+}
+
+func unknownCategory(pool, category string) *Error {
+	return &Error{
+		Reason: UnknownCategory, Field: "category", Message: "the pool maps no such category",
+		Meta: []string{"pool", pool, "category", category},
+	}
+}
+
+func entryNotFound(op Unschedule) *Error {
+	return &Error{
+		Reason: EntryNotFound, Field: "key", Message: "there is no such entry",
+		Meta: []string{"pool", op.Pool, "tenant", op.Tenant, "key", op.Key},
+	}
+}
+
+func unknownLane(pool, lane string) *Error {
+	return &Error{
+		Reason: InvalidField, Field: "lanes", Message: "the pool has no such lane",
+		Meta: []string{"pool", pool, "lane", lane},
+	}
+}
+
+func requestMismatch() *Error {
+	return &Error{Reason: RequestMismatch, Field: "request_id", Message: "the request_id was used for another request"}
+}

@@ -1,8 +1,28 @@
 package admission
 
 import (
+	"fmt"
+	"hash/fnv"
+	"iter"
 	"time"
+
+	"github.com/tidwall/btree"
 )
+
+// Image is the state at one index, for as long as anybody holds it: copies of
+// the trees, made without copying a row. It may be read from any goroutine.
+type Image struct {
+	header   Header
+	policy   Policy
+	pools    []PoolRow
+	tenants  *btree.BTreeG[*tenantRow]
+	demands  *btree.BTreeG[*demandRow]
+	routes   *btree.BTreeG[*routeRow]
+	entries  *btree.BTreeG[entryItem]
+	permits  *btree.BTreeG[permitItem]
+	ended    *btree.BTreeG[endedItem]
+	requests *btree.BTreeG[requestItem]
+}
 
 // Header is what an Image knows beside its rows.
 type Header struct {
@@ -11,15 +31,86 @@ type Header struct {
 	W           Wall
 	LeaseOffset time.Duration
 	Epoch       uint16
-	// Grants and Seq are the counters behind fences and places in line.
+	// Grants and Seq are the counters behind fences and places in line; Pools is
+	// the last number given to a pool.
 	Grants int64
 	Seq    uint64
+	Pools  uint32
 	// Revision and AppliedAt are those of the policy.
 	Revision  int64
 	AppliedAt Wall
 }
 
-// Row is one row of an Image: PolicyRow, PoolRow, TenantRow, RouteRow, EntryRow,
-// PermitRow, RequestRow. Rows come in this order of types, sorted by key within
-// each.
-type Row interface{ isRow() }
+// Snapshot returns the state as it is. Rows that the image shares with the state
+// are copied by the state when it next writes them.
+func (s *State) Snapshot() *Image {
+	im := &Image{
+		header: Header{
+			Index: s.index, T: s.t, W: s.w, LeaseOffset: s.leaseOffset, Epoch: s.epoch,
+			Grants: s.grants, Seq: s.seq, Pools: s.pools.nums, Revision: s.revision, AppliedAt: s.appliedAt,
+		},
+		policy:  s.policy,
+		tenants: s.tenants.Copy(), demands: s.demands.Copy(), routes: s.routes.Copy(),
+		entries: s.entries.Copy(), permits: s.permits.Copy(),
+		ended: s.ended.Copy(), requests: s.requests.Copy(),
+	}
+	for _, p := range s.pools.list {
+		im.pools = append(im.pools, p.row())
+	}
+	s.version++
+	return im
+}
+
+// Header returns what the image knows beside its rows.
+func (im *Image) Header() Header { return im.header }
+
+// Rows returns the image's rows in the order that Restore needs: the policy, then
+// pools, tenants, demands, routes, entries, permits, released permits, requests,
+// each sorted by key.
+func (im *Image) Rows() iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		_ = yield(PolicyRow{im.policy}) &&
+			all(im.pools, yield) &&
+			scan(im.tenants, yield, (*tenantRow).export) &&
+			scan(im.demands, yield, (*demandRow).export) &&
+			scan(im.routes, yield, (*routeRow).export) &&
+			scan(im.entries, yield, entryItem.export) &&
+			scan(im.permits, yield, permitItem.export) &&
+			scan(im.ended, yield, endedItem.export) &&
+			scan(im.requests, yield, requestItem.export)
+	}
+}
+
+func all(rows []PoolRow, yield func(Row) bool) bool {
+	for _, r := range rows {
+		if !yield(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// scan yields every row of a tree, and says whether to go on.
+func scan[T any, R Row](tree *btree.BTreeG[T], yield func(Row) bool, export func(T) R) bool {
+	more := true
+	tree.Scan(func(item T) bool {
+		more = yield(export(item))
+		return more
+	})
+	return more
+}
+
+// Digest names the image's content: two states that would answer alike have the
+// same.
+func (im *Image) Digest() uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%+v\n", im.header)
+	for row := range im.Rows() {
+		if p, ok := row.(PolicyRow); ok {
+			p.Policy.describe(h)
+			continue
+		}
+		fmt.Fprintf(h, "%T %+v\n", row, row)
+	}
+	return h.Sum64()
+}

@@ -108,9 +108,18 @@ type NextDueResult struct {
 	Replayed bool
 	Err      *Error
 
-	// full: MaxItems was reached. cycleCapped: the demands set aside.
+	// What held back the rest: lanes by rank that were asked for, MaxItems
+	// reached, demands set aside for their cycle limit, or the call refused.
+	lanes       []bool
 	full        bool
 	cycleCapped []demandKey
+	refused     Reason
+}
+
+// demandKey names a demand in a result.
+type demandKey struct {
+	tenant uint64
+	lane   string
 }
 
 // LeaseResult is what Renew or Release did to a permit.

@@ -1,0 +1,182 @@
+package admission
+
+// demand is what one tenant wants in one lane. Its identity is stable while the
+// tenant is known; what is replicated of it stands in row.
+type demand struct {
+	tenant *tenant
+	lane   *lane
+	row    *demandRow // nil while only looked at, see tenant.demand
+
+	num    uint64 // only of this process, given when it is registered
+	active int64
+	ring   ring  // routes with due entries, in turn
+	due    int64 // entries counted as due
+	// listed is its key in lane.oldest while it could be served.
+	listed oldestDue
+	// wakeAt is its key in pool.rates while it waits for tokens, else never.
+	wakeAt Instant
+	// wants says whether it counts in tenant.wanting.
+	wants bool
+	// unsettled says whether it is marked to be seated anew.
+	unsettled bool
+	// aside says that it is set aside for the rest of a dispatch.
+	aside bool
+}
+
+// oldestDue returns when the oldest of the demand's due entries first came due.
+func (d *demand) oldestDue(s *State) (due Wall, ok bool) {
+	s.heads.Ascend(head{demand: d.num, at: place{first: beginning}}, func(h head) bool {
+		due, ok = h.at.first, h.demand == d.num
+		return false
+	})
+	return due, ok
+}
+
+// headPlace returns the place in line of the entry whose turn it is.
+func (d *demand) headPlace() place { return d.ring.front.headed.at }
+
+// demandRow is what is replicated of a demand.
+type demandRow struct {
+	version uint32
+	*demand
+	tags   [classCount]int64
+	rems   [classCount]int64
+	weight int64 // by which rems were left
+	seat   seat
+	seq    uint64 // since it took its seat in the order
+}
+
+func demandLess(a, b *demandRow) bool {
+	if a.tenant.num != b.tenant.num {
+		return a.tenant.num < b.tenant.num
+	}
+	return a.lane.name < b.lane.name
+}
+
+// demand returns the tenant's demand in the lane. One that is not known is made
+// up for looking at and leaves no trace unless it is registered.
+func (t *tenant) demand(l *lane) *demand {
+	for _, d := range t.demands {
+		if d.lane == l {
+			return d
+		}
+	}
+	return &demand{tenant: t, lane: l, wakeAt: never}
+}
+
+// registerDemand makes the demand, and its tenant, known.
+func (s *State) registerDemand(d *demand) {
+	if d.row != nil {
+		return
+	}
+	s.register(d.tenant)
+	s.adoptDemand(d, &demandRow{version: s.version, demand: d, weight: d.tenant.share.weight})
+}
+
+// adoptDemand enters a demand with its row into the state.
+func (s *State) adoptDemand(d *demand, row *demandRow) {
+	s.locals++
+	d.num, d.row = s.locals, row
+	d.tenant.demands = append(d.tenant.demands, d)
+	s.demands.Set(row)
+}
+
+// writeDemand returns the demand's row for writing.
+func (s *State) writeDemand(d *demand) *demandRow {
+	if d.row.version != s.version {
+		row := *d.row
+		row.version = s.version
+		d.row = &row
+		s.demands.Set(&row)
+	}
+	return d.row
+}
+
+// kind returns the class in which the demand would be served.
+func (d *demand) kind() classKind {
+	t := d.tenant
+	if t.share.preferred > t.activeUpTo(d.lane.rank) {
+		return entitled
+	}
+	return borrowing
+}
+
+// seat is where a demand with due entries stands: in the order of a class, or
+// held for a reason of its tenant's own.
+type seat uint8
+
+const (
+	unseated seat = iota
+	seatEntitled
+	seatBorrowing
+	seatHeld // plus the reason
+)
+
+func seatOf(k classKind) seat   { return seatEntitled + seat(k) }
+func heldSeat(r Reason) seat    { return seatHeld + seat(r) }
+func (s seat) ordered() bool    { return s == seatEntitled || s == seatBorrowing }
+func (s seat) class() classKind { return classKind(s - seatEntitled) }
+func (s seat) reason() Reason {
+	if s < seatHeld {
+		return ReasonNone
+	}
+	return Reason(s - seatHeld)
+}
+
+// classify says where a demand belongs, and for one that waits for tokens, when
+// they come.
+func (d *demand) classify(now Instant) (seat, Instant) {
+	if d.ring.empty() {
+		return unseated, never
+	}
+	t := d.tenant
+	why, at := t.rateReason(1, now)
+	switch {
+	case t.paused() || d.lane.paused:
+		return heldSeat(Paused), never
+	case why == Blocked || why == Exhausted:
+		return heldSeat(why), never
+	case t.atCap():
+		return heldSeat(TenantCap), never
+	case why != ReasonNone:
+		return heldSeat(why), at
+	}
+	return seatOf(d.kind()), never
+}
+
+// rateReason returns the first reason for which the tenant's own buckets refuse
+// a cost, and the instant from which none does.
+func (t *tenant) rateReason(cost int64, now Instant) (Reason, Instant) {
+	why, at := ReasonNone, now
+	for i, spec := range t.share.buckets {
+		b := t.bucket(i, now)
+		r := b.refusal(spec, spec.charge(cost), 0, TenantRate, now)
+		if r == ReasonNone {
+			continue
+		}
+		if why == ReasonNone || r < why {
+			why = r
+		}
+		at = max(at, b.readyAt(spec, spec.charge(cost), 0))
+	}
+	return why, at
+}
+
+// refusal returns why the settled bucket would not give n tokens above leave;
+// rate is the word for too few of them.
+func (b *bucketState) refusal(spec *bucketSpec, n, leave int64, rate Reason, now Instant) Reason {
+	short := spec.capacity-b.used-leave < n
+	switch {
+	case spec.blocked:
+		return Blocked
+	case short && spec.oneShot:
+		return Exhausted
+	case short && rate < ProviderPaused:
+		return rate
+	case b.paused(now):
+		return ProviderPaused
+	case short:
+		return rate
+	}
+	return ReasonNone
+}

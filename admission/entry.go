@@ -1,0 +1,173 @@
+package admission
+
+import (
+	"hash/fnv"
+	"time"
+)
+
+// entryState is where an entry is; in exactly one of these.
+type entryState uint8
+
+const (
+	entryQueued entryState = iota + 1
+	entryClaimed
+	entryDead
+)
+
+// entryRow is an entry of the due-work index, keyed by tenant and key. While it
+// is queued it also stands in line or delayed.
+type entryRow struct {
+	version  uint32
+	state    entryState
+	delayed  bool
+	relative bool
+	// unstarted counts how often it was given back unstarted.
+	unstarted uint8
+	// outcome is how the last attempt of a dead entry ended.
+	outcome Outcome
+	// attempts counts those begun.
+	attempts    int32
+	maxAttempts int32
+	// givenAttempts and given are max_attempts and the due time or delay as
+	// given, by which a repeated Schedule is known.
+	givenAttempts int32
+	given         int64
+	route         *route
+	retry         *RetryPolicy
+	key           string
+	category      string
+	group         string
+	// due is when it may be claimed next, first when it first came due.
+	due, first Wall
+	seq        uint64
+	claim      permitKey
+	diedAt     Wall
+}
+
+// entryItem keys an entry in State.entries.
+type entryItem struct {
+	tenant uint64
+	key    string
+	row    *entryRow
+}
+
+func entryLess(a, b entryItem) bool {
+	if a.tenant != b.tenant {
+		return a.tenant < b.tenant
+	}
+	return a.key < b.key
+}
+
+func (e *entryRow) item() entryItem { return entryItem{e.demand().tenant.num, e.key, e} }
+
+func (e *entryRow) place() place    { return place{e.first, e.seq} }
+func (e *entryRow) demand() *demand { return e.route.demand }
+
+// entry returns the tenant's entry of that key, or nil.
+func (s *State) entry(t *tenant, key string) *entryRow {
+	if !t.known() {
+		return nil
+	}
+	found, _ := s.entries.Get(entryItem{tenant: t.num, key: key})
+	return found.row
+}
+
+// writeEntry returns the entry for writing. While it is queued its keys must not
+// change.
+func (s *State) writeEntry(e *entryRow) *entryRow {
+	if e.version == s.version {
+		return e
+	}
+	row := *e
+	row.version = s.version
+	s.entries.Set(row.item())
+	return &row
+}
+
+// insertEntry adds a row that is not in the index.
+func (s *State) insertEntry(e *entryRow) {
+	s.entries.Set(e.item())
+	d := e.demand()
+	p := d.tenant.pool
+	p.entries++
+	d.tenant.entries++
+	d.lane.entries++
+	p.categoryUse[e.category]++
+	if e.state == entryDead {
+		p.dead++
+	}
+}
+
+// removeEntry drops a row that is in no queue.
+func (s *State) removeEntry(e *entryRow) {
+	s.entries.Delete(e.item())
+	d := e.demand()
+	p := d.tenant.pool
+	p.entries--
+	d.tenant.entries--
+	d.lane.entries--
+	if p.categoryUse[e.category]--; p.categoryUse[e.category] == 0 {
+		delete(p.categoryUse, e.category)
+	}
+	if e.state == entryDead {
+		p.dead--
+	}
+	s.noteIdle(d.tenant)
+}
+
+// finish ends a claim on an entry as its worker, or its absence, says. at is
+// when the attempt ended.
+func (s *State) finish(e *entryRow, outcome Outcome, at Wall) {
+	if outcome == OutcomeDone {
+		s.removeEntry(e)
+		return
+	}
+	e = s.writeEntry(e)
+	e.claim = permitKey{}
+	if outcome == OutcomeNotStarted {
+		if e.unstarted < freeReturns {
+			e.unstarted++
+			e.attempts--
+			s.requeue(e, e.due)
+			return
+		}
+		outcome = OutcomeFailed
+	}
+	switch {
+	case outcome == OutcomeThrottled:
+		e.attempts--
+		s.requeue(e, e.due)
+	case outcome == OutcomeDead || e.attempts >= e.maxAttempts:
+		s.bury(e, outcome)
+	default:
+		s.requeue(e, at.Add(backoff(e.retry, e.key, e.attempts)))
+	}
+}
+
+// freeReturns is how often an entry may be given back unstarted.
+const freeReturns = 3
+
+func (s *State) requeue(e *entryRow, due Wall) {
+	e.state, e.due = entryQueued, due
+	s.enqueue(e)
+}
+
+func (s *State) bury(e *entryRow, outcome Outcome) {
+	e.state, e.outcome, e.diedAt = entryDead, outcome, s.w
+	e.demand().tenant.pool.dead++
+}
+
+// backoff is how long an entry waits after its n-th attempt failed: base·2^(n-1),
+// at most max, half of it fixed and half by a hash ("equal jitter"), so that
+// what failed together does not return together.
+func backoff(r *RetryPolicy, key string, n int32) time.Duration {
+	d := r.Max
+	if shift := n - 1; shift < 40 && r.Base<<shift>>shift == r.Base {
+		d = min(r.Base<<shift, r.Max)
+	}
+	h := fnv.New64a()
+	h.Write([]byte(key))
+	h.Write([]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)})
+	spread := uint64(d - d/2)
+	return d/2 + time.Duration(h.Sum64()%(spread+1))
+}

@@ -1,0 +1,71 @@
+package admission
+
+import "time"
+
+// Health shows the pool of that name, or every pool if it is empty, in the order
+// of the policy. A pool that does not exist shows nothing.
+func (s *State) Health(at Instant, w Wall, pool string) []PoolHealth {
+	var rows []PoolHealth
+	for _, p := range s.pools.list {
+		if pool == "" || pool == p.name {
+			rows = append(rows, s.poolHealth(p, max(at, s.t), w))
+		}
+	}
+	return rows
+}
+
+func (s *State) poolHealth(p *pool, at Instant, w Wall) PoolHealth {
+	v := &shedView{State: s, pool: p, at: at, w: w}
+	h := PoolHealth{
+		Pool: p.name, MaxActive: p.maxActive, Active: p.active, Tenants: int64(len(p.tenants)),
+		Entries: p.entries - p.dead, Dead: p.dead, Held: v.totals(),
+	}
+	for _, l := range p.lanes {
+		h.Lanes = append(h.Lanes, LaneHealth{LaneState: l.state(w), Active: l.active, Paused: l.paused})
+	}
+	for i := range p.buckets {
+		b := &p.buckets[i]
+		state := b.settled(b.bucketSpec, at)
+		row := BucketHealth{
+			Bucket: b.name, Level: b.capacity - state.used, Capacity: b.capacity,
+			Paused: b.blocked || state.paused(at), PausedFor: Absent,
+		}
+		if !state.pausedByHand && at < state.pausedUntil {
+			row.PausedFor = ceilMillis(time.Duration(state.pausedUntil - at))
+		}
+		h.Buckets = append(h.Buckets, row)
+	}
+	return h
+}
+
+// TenantHealth is how one tenant of a pool stands.
+type TenantHealth struct {
+	Active int64
+	// Debt is by how much the tenant's permits exceed its cap.
+	Debt int64
+	// Levels are the tokens in its own buckets, in the order of the policy.
+	Levels []BucketLevel
+}
+
+// BucketLevel is how many tokens a bucket holds.
+type BucketLevel struct {
+	Bucket string
+	Level  int64
+}
+
+// Tenant shows one tenant of a pool. One that is not known shows full buckets.
+func (s *State) Tenant(at Instant, pool, tenant string) TenantHealth {
+	p := s.pools.byName(pool)
+	if p == nil {
+		return TenantHealth{}
+	}
+	t := p.tenant(tenant)
+	h := TenantHealth{Active: t.active}
+	if t.share.maxActive > 0 {
+		h.Debt = max(t.active-t.share.maxActive, 0)
+	}
+	for i, spec := range t.share.buckets {
+		h.Levels = append(h.Levels, BucketLevel{spec.name, spec.capacity - t.bucket(i, max(at, s.t)).used})
+	}
+	return h
+}

@@ -1,0 +1,156 @@
+package admission
+
+import "time"
+
+// renew extends permits, each on its own.
+func (s *State) renew(op *Renew) *RenewResult {
+	res := &RenewResult{Renewals: make([]Renewal, len(op.Tokens))}
+	for i, token := range op.Tokens {
+		p := s.holder(token)
+		res.Renewals[i] = s.renewOne(p, token, op.TTL)
+		if res.Pool == "" {
+			res.Pool, res.Tenant = s.whose(p, token)
+		}
+	}
+	return res
+}
+
+func (s *State) renewOne(p *permitRow, token Token, ttl time.Duration) Renewal {
+	switch {
+	case p == nil && s.released(token) != nil:
+		return Renewal{Result: LeaseAlreadyReleased}
+	case p == nil || p.expires <= s.lease():
+		return Renewal{Result: LeaseLost}
+	case p.cancelled:
+		return Renewal{Result: LeaseCancelled}
+	}
+	if ttl == 0 {
+		ttl = p.ttl
+	}
+	if until := s.lease().Add(ttl); until > p.expires {
+		s.removeExpiry(p)
+		p = s.writePermit(p)
+		p.expires = until
+		s.addExpiry(p)
+	}
+	return Renewal{Result: LeaseRenewed, ExpiresIn: p.expires.Sub(s.lease())}
+}
+
+// whose returns the pool and the tenant of a permit that is live or was released.
+func (s *State) whose(p *permitRow, token Token) (pool, tenant string) {
+	if p != nil {
+		return p.demand.tenant.pool.name, p.demand.tenant.id
+	}
+	if e := s.released(token); e != nil {
+		return e.pool.name, e.tenant
+	}
+	return "", ""
+}
+
+// release gives a permit back: its tokens are settled, a refusing provider's
+// bucket pauses, its entry goes on as the outcome says, and its slot is free.
+func (s *State) release(op *Release) *ReleaseResult {
+	p := s.holder(op.Token)
+	res := &ReleaseResult{Result: LeaseLost}
+	res.Pool, res.Tenant = s.whose(p, op.Token)
+	if p == nil {
+		if s.released(op.Token) != nil {
+			res.Result = LeaseAlreadyReleased
+		}
+		return res
+	}
+	if op.Outcome == OutcomeThrottled {
+		if res.Err = s.throttle(p, op); res.Err != nil {
+			return res
+		}
+	}
+	if op.ActualCost != Absent {
+		s.settleCost(p, op.ActualCost)
+	}
+	res.Result = LeaseReleased
+	if p.cancelled {
+		res.Result = LeaseCancelled
+	} else if p.entry != "" {
+		s.finish(s.entry(p.demand.tenant, p.entry), op.Outcome, s.w)
+	}
+	s.drop(p)
+	s.remember(p)
+	return res
+}
+
+// expireLimit bounds the permits that end by themselves in one log entry; the
+// next goes on. Until then they still count, which only admits less.
+const expireLimit = 2000
+
+// expire ends permits whose time is up, oldest first. The attempt is spent; what
+// comes of the entry counts from when the permit ended.
+func (s *State) expire(p *pool, budget int) int {
+	for ; budget > 0; budget-- {
+		next, ok := p.expiries.Min()
+		if !ok || next.at > s.lease() {
+			break
+		}
+		permit := s.permit(next.permit)
+		if !permit.cancelled && permit.entry != "" {
+			ended := s.w.Add(-s.lease().Sub(permit.expires))
+			s.finish(s.entry(permit.demand.tenant, permit.entry), OutcomeExpired, ended)
+		}
+		s.drop(permit)
+	}
+	return budget
+}
+
+// settleCost corrects an estimate in the COST buckets that charged it.
+func (s *State) settleCost(p *permitRow, actual int64) {
+	s.eachCharged(p, func(spec *bucketSpec, b *bucketState) {
+		if spec.perPermit {
+			return
+		}
+		b.settle(spec, s.t)
+		if actual <= p.cost {
+			b.giveBack(p.cost - actual)
+		} else {
+			b.overspend(spec, actual-p.cost)
+		}
+	})
+}
+
+// throttle pauses the bucket whose provider refused.
+func (s *State) throttle(p *permitRow, op *Release) *Error {
+	found := false
+	pool := p.demand.tenant.pool
+	lone := op.Bucket == "" && len(pool.buckets) == 1
+	s.eachCharged(p, func(spec *bucketSpec, b *bucketState) {
+		if spec.name == op.Bucket || lone && spec.scope == ScopePool {
+			b.settle(spec, s.t)
+			b.throttle(spec, s.t, op.RetryAfter, pool.maxPause)
+			found = true
+		}
+	})
+	switch {
+	case found:
+		return nil
+	case op.Bucket == "":
+		return &Error{Reason: InvalidField, Field: "bucket", Message: "must be named: the pool does not have exactly one POOL bucket that the permit charged"}
+	}
+	return &Error{Reason: InvalidField, Field: "bucket", Message: "is not a bucket that the permit charged"}
+}
+
+// eachCharged calls fn for every bucket that charged the permit and still is.
+func (s *State) eachCharged(p *permitRow, fn func(*bucketSpec, *bucketState)) {
+	t := p.demand.tenant
+	for i := range t.pool.buckets {
+		if b := &t.pool.buckets[i]; b.id <= p.buckets {
+			fn(b.bucketSpec, &b.bucketState)
+		}
+	}
+	if len(t.share.buckets) == 0 {
+		return
+	}
+	row := s.writeTenant(t)
+	for i, spec := range t.share.buckets {
+		if spec.id <= p.buckets {
+			fn(spec, &row.buckets[i])
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package admission
+
+import (
+	"hash/fnv"
+	"strconv"
+	"time"
+)
+
+// memoryWindow is how long request ids and released permits are remembered, in
+// cluster time. Both are bounded in number too.
+const memoryWindow = 10 * time.Minute
+
+// forgetBatch bounds what one log entry forgets of each kind.
+const forgetBatch = 2000
+
+// endedRow is a released permit, remembered so that a late call learns of it.
+type endedRow struct {
+	token  Token
+	pool   *pool
+	tenant string
+	at     Instant
+	seq    uint64
+}
+
+// endedItem keys a released permit in State.ended.
+type endedItem struct {
+	permitKey
+	row *endedRow
+}
+
+func endedLess(a, b endedItem) bool { return a.less(b.permitKey) }
+
+// remember keeps a permit that was just released.
+func (s *State) remember(p *permitRow) {
+	s.seq++
+	pool := p.demand.tenant.pool
+	s.adoptEnded(&endedRow{token: p.token, pool: pool, tenant: p.demand.tenant.id, at: s.t, seq: s.seq})
+	for int64(pool.ended.len()) > pool.limits.EndedPermits {
+		s.forgetEnded(pool)
+	}
+}
+
+func (s *State) adoptEnded(e *endedRow) {
+	s.ended.Set(endedItem{e.token.key(), e})
+	e.pool.ended.push(e)
+}
+
+func (s *State) forgetEnded(p *pool) {
+	s.ended.Delete(endedItem{permitKey: p.ended.pop().token.key()})
+}
+
+// released returns the released permit that the token names, or nil.
+func (s *State) released(t Token) *endedRow {
+	found, _ := s.ended.Get(endedItem{permitKey: t.key()})
+	if found.row == nil || found.row.token != t {
+		return nil
+	}
+	return found.row
+}
+
+// requestRow is a request id together with what it was granted.
+type requestRow struct {
+	pool   *pool
+	tenant string // empty for NextDue
+	id     string
+	digest uint64
+	tokens []Token
+	fence  int64 // of an Acquire
+	at     Instant
+	seq    uint64
+}
+
+// requestItem keys a request in State.requests.
+type requestItem struct {
+	pool   uint32
+	tenant string
+	id     string
+	row    *requestRow
+}
+
+func requestLess(a, b requestItem) bool {
+	if a.pool != b.pool {
+		return a.pool < b.pool
+	}
+	if a.tenant != b.tenant {
+		return a.tenant < b.tenant
+	}
+	return a.id < b.id
+}
+
+func (r *requestRow) item() requestItem { return requestItem{r.pool.num, r.tenant, r.id, r} }
+
+// request returns what was granted to the id within the window, or nil. Another
+// request under the same id is an error.
+func (s *State) request(p *pool, tenant, id string, digest uint64) (*requestRow, *Error) {
+	if id == "" {
+		return nil, nil
+	}
+	found, ok := s.requests.Get(requestItem{pool: p.num, tenant: tenant, id: id})
+	if !ok || s.t.Sub(found.row.at) >= memoryWindow {
+		return nil, nil
+	}
+	if found.row.digest != digest {
+		return nil, requestMismatch()
+	}
+	return found.row, nil
+}
+
+// noteRequest remembers what was granted to an id.
+func (s *State) noteRequest(r *requestRow) {
+	if r.id == "" {
+		return
+	}
+	s.seq++
+	r.at, r.seq = s.t, s.seq
+	s.adoptRequest(r)
+}
+
+func (s *State) adoptRequest(r *requestRow) {
+	s.requests.Set(r.item())
+	r.pool.requests.push(r)
+}
+
+// requestsFull says whether the pool can remember no further id.
+func (p *pool) requestsFull() bool { return int64(p.requests.len()) >= p.limits.RequestIDs }
+
+// forgetOld drops what the window has passed.
+func (s *State) forgetOld(p *pool) {
+	past := s.t.Add(-memoryWindow)
+	for n := 0; n < forgetBatch && p.ended.len() > 0 && p.ended.front().at <= past; n++ {
+		s.forgetEnded(p)
+	}
+	for n := 0; n < forgetBatch && p.requests.len() > 0 && p.requests.front().at <= past; n++ {
+		r := p.requests.pop()
+		if found, ok := s.requests.Get(r.item()); ok && found.row == r {
+			s.requests.Delete(r.item())
+		}
+	}
+}
+
+// digest names what is asked, so that one id can't stand for two requests.
+func (a *Acquire) digest() uint64 {
+	return digestOf(a.Pool, a.Category, strconv.FormatInt(a.Cost, 10), a.TTL.String(), a.WorkerID)
+}
+
+func (n *NextDue) digest() uint64 {
+	fields := append([]string{strconv.Itoa(n.MaxItems), n.TTL.String(), n.WorkerID}, n.Lanes...)
+	return digestOf(fields...)
+}
+
+func digestOf(fields ...string) uint64 {
+	h := fnv.New64a()
+	for _, f := range fields {
+		h.Write(strconv.AppendInt(nil, int64(len(f)), 10))
+		h.Write([]byte{':'})
+		h.Write([]byte(f))
+	}
+	return h.Sum64()
+}
+
+// fifo is a queue.
+type fifo[T any] struct {
+	items []T
+	head  int
+}
+
+func (q *fifo[T]) len() int { return len(q.items) - q.head }
+func (q *fifo[T]) front() T { return q.items[q.head] }
+func (q *fifo[T]) push(v T) { q.items = append(q.items, v) }
+func (q *fifo[T]) pop() T {
+	var zero T
+	v := q.items[q.head]
+	q.items[q.head] = zero
+	if q.head++; q.head > len(q.items)/2 {
+		n := copy(q.items, q.items[q.head:])
+		clear(q.items[n:])
+		q.items, q.head = q.items[:n], 0
+	}
+	return v
+}

@@ -1,0 +1,100 @@
+package admission
+
+import "github.com/tidwall/btree"
+
+// Start-time fair queueing (Goyal, Vin, Cheng 1996), one instance for each lane
+// and class. A grant charges the tenant's tag one unit over its weight; the
+// lowest tag goes next; the floor is the virtual time. Over any interval in
+// which two tenants have demand and are eligible, the grants by weight differ by
+// at most 1/w + 1/w'.
+
+// classKind says whether a tenant is within its preferred share or borrows.
+type classKind uint8
+
+const (
+	entitled classKind = iota
+	borrowing
+	classCount
+)
+
+// unit is what one grant charges a tenant of weight 1. The remainder of the
+// division by the weight is carried, so weights are exact for ever.
+const unit = int64(1) << 20
+
+// class is one instance of the fair order.
+type class struct {
+	order *btree.BTreeG[position]
+	// floor never decreases, and no tag in order is below it.
+	floor int64
+	// top is the highest tag ever handed out.
+	top int64
+	// stirred says that it is marked for rest.
+	stirred bool
+}
+
+// position is a demand's place in the order: the lowest tag first, among equals
+// the one that has waited longest since it entered.
+type position struct {
+	tag    int64
+	seq    uint64
+	demand *demand
+}
+
+func positionLess(a, b position) bool {
+	if a.tag != b.tag {
+		return a.tag < b.tag
+	}
+	return a.seq < b.seq
+}
+
+// tagIn returns the demand's tag as of entering the order now.
+func (d *demand) tagIn(k classKind) int64 {
+	floor := d.lane.classes[k].floor
+	if d.row == nil {
+		return floor
+	}
+	return max(d.row.tags[k], floor)
+}
+
+// charge books one grant to the demand, which is not in the order, and moves the
+// floor on to the tag that was served, though never past somebody's who waits.
+func (s *State) charge(d *demand, k classKind) {
+	c := &d.lane.classes[k]
+	tag := d.tagIn(k)
+	floor := tag
+	if first, ok := c.order.Min(); ok {
+		floor = min(floor, first.tag)
+	}
+	c.floor = max(c.floor, floor)
+
+	row := s.writeDemand(d)
+	if w := d.tenant.share.weight; row.weight != w {
+		row.weight, row.rems = w, [classCount]int64{}
+	}
+	num := unit + row.rems[k]
+	row.tags[k] = tag + num/row.weight
+	row.rems[k] = num % row.weight
+	c.top = max(c.top, row.tags[k])
+	s.stir(c)
+}
+
+// stir marks the class for rest.
+func (s *State) stir(c *class) {
+	if !c.stirred {
+		c.stirred = true
+		s.stirred = append(s.stirred, c)
+	}
+}
+
+// rest ends busy periods: where somebody was served or left and nobody waits any
+// more, everybody is level again.
+func (s *State) rest() {
+	for _, c := range s.stirred {
+		if c.order.Len() == 0 {
+			c.floor = c.top
+		}
+		c.stirred = false
+	}
+	clear(s.stirred)
+	s.stirred = s.stirred[:0]
+}

@@ -1,0 +1,74 @@
+package admission
+
+// pause holds a tenant, a lane or a POOL bucket, or lets it go.
+func (s *State) pause(op Pause) *PauseResult {
+	p := s.pools.byName(op.Pool)
+	if p == nil {
+		return &PauseResult{Err: poolNotFound(op.Pool)}
+	}
+	switch op.Kind {
+	case TargetTenant:
+		s.pauseTenant(p.tenant(op.Name), !op.Resume)
+		return &PauseResult{}
+	case TargetLane:
+		if l := p.lane(op.Name); l != nil {
+			s.pauseLane(l, !op.Resume)
+			return &PauseResult{}
+		}
+	case TargetBucket:
+		if b := p.bucket(op.Name); b != nil {
+			s.pauseBucket(b, !op.Resume)
+			return &PauseResult{}
+		}
+	}
+	return &PauseResult{Err: &Error{
+		Reason: TargetNotFound, Message: "the pool has no such target", Meta: []string{"pool", op.Pool, "target", op.Name},
+	}}
+}
+
+func (s *State) pauseTenant(t *tenant, on bool) {
+	if !t.known() && !on {
+		return
+	}
+	s.register(t)
+	row := s.writeTenant(t)
+	row.paused = on
+	for i, spec := range t.share.buckets {
+		if b := &row.buckets[i]; !on && b.paused(s.t) {
+			b.settle(spec, s.t)
+			b.resume(s.t)
+		}
+	}
+	s.unsettleTenant(t)
+	s.noteIdle(t)
+}
+
+func (s *State) pauseLane(l *lane, on bool) {
+	if l.paused == on {
+		return
+	}
+	l.paused = on
+	l.pool.wanting.Scan(func(t *tenant) bool {
+		s.unsettleTenant(t)
+		return true
+	})
+}
+
+func (s *State) pauseBucket(b *poolBucket, on bool) {
+	b.settle(b.bucketSpec, s.t)
+	if on {
+		b.pauseByHand()
+	} else {
+		b.resume(s.t)
+	}
+}
+
+// bucket returns the POOL bucket of that name, or nil.
+func (p *pool) bucket(name string) *poolBucket {
+	for i := range p.buckets {
+		if p.buckets[i].name == name {
+			return &p.buckets[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package admission
+
+import "time"
+
+// permitKey is where in the log a permit was granted.
+type permitKey struct {
+	index    uint64
+	position uint32
+}
+
+func (k permitKey) less(o permitKey) bool {
+	if k.index != o.index {
+		return k.index < o.index
+	}
+	return k.position < o.position
+}
+
+func (t Token) key() permitKey { return permitKey{t.Index, t.Position} }
+
+// permitRow is a live permit.
+type permitRow struct {
+	version   uint32
+	cancelled bool
+	// buckets is the last id of the buckets that charged the permit.
+	buckets uint32
+	token   Token
+	fence   int64
+	demand  *demand
+	// expires is on the lease clock.
+	expires Instant
+	ttl     time.Duration
+	cost    int64
+	// entry is the key of the claimed entry, or empty.
+	entry  string
+	worker string
+}
+
+// permitItem keys a permit in State.permits.
+type permitItem struct {
+	permitKey
+	row *permitRow
+}
+
+func permitLess(a, b permitItem) bool { return a.less(b.permitKey) }
+
+// expiry is a permit's key in pool.expiries and, under its tenant, in
+// State.holdings.
+type expiry struct {
+	tenant uint64
+	at     Instant
+	permit permitKey
+}
+
+func expiryLess(a, b expiry) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.permit.less(b.permit)
+}
+
+func holdingLess(a, b expiry) bool {
+	if a.tenant != b.tenant {
+		return a.tenant < b.tenant
+	}
+	return expiryLess(a, b)
+}
+
+func (p *permitRow) expiry() expiry {
+	return expiry{p.demand.tenant.num, p.expires, p.token.key()}
+}
+
+// lease returns the lease clock: cluster time less the gaps in which nobody led,
+// so that no holder pays for time in which it could not renew.
+func (s *State) lease() Instant { return s.t.Add(-s.leaseOffset) }
+
+// permit returns the live permit, or nil.
+func (s *State) permit(k permitKey) *permitRow {
+	found, _ := s.permits.Get(permitItem{permitKey: k})
+	return found.row
+}
+
+// holder returns the live permit that the token names, or nil.
+func (s *State) holder(t Token) *permitRow {
+	if p := s.permit(t.key()); p != nil && p.token == t {
+		return p
+	}
+	return nil
+}
+
+// writePermit returns the permit for writing.
+func (s *State) writePermit(p *permitRow) *permitRow {
+	if p.version == s.version {
+		return p
+	}
+	row := *p
+	row.version = s.version
+	s.permits.Set(permitItem{row.token.key(), &row})
+	return &row
+}
+
+// order is what a grant is to be like.
+type order struct {
+	cost   int64
+	ttl    time.Duration
+	nonce  uint64
+	worker string
+	entry  string
+}
+
+// grant charges everything and creates the permit. The demand must not be in an
+// order, and whatever it consults must have been tested.
+func (s *State) grant(d *demand, o order) *permitRow {
+	s.registerDemand(d)
+	s.charge(d, d.kind())
+	s.takeTokens(d.tenant, o.cost)
+	s.grants++
+	s.positions++
+	ttl := o.ttl
+	if ttl == 0 {
+		ttl = d.tenant.pool.permitTTL
+	}
+	p := &permitRow{
+		version: s.version,
+		buckets: d.tenant.pool.bucketIDs,
+		token:   Token{Epoch: s.epoch, Index: s.index, Position: s.positions, Nonce: o.nonce},
+		fence:   int64(s.epoch)<<fenceBits | s.grants,
+		demand:  d,
+		expires: s.lease().Add(ttl),
+		ttl:     ttl, cost: o.cost, entry: o.entry, worker: o.worker,
+	}
+	s.hold(p)
+	return p
+}
+
+// fenceBits is where a fence's epoch begins.
+const fenceBits = 48
+
+// hold enters a live permit into the state. What is in use is counted here and in
+// drop, nowhere else.
+func (s *State) hold(p *permitRow) {
+	s.permits.Set(permitItem{p.token.key(), p})
+	s.addExpiry(p)
+	p.demand.count(1)
+	s.setIdle(p.demand.tenant, 0)
+}
+
+// drop takes a permit out of the state.
+func (s *State) drop(p *permitRow) {
+	s.permits.Delete(permitItem{permitKey: p.token.key()})
+	s.removeExpiry(p)
+	p.demand.count(-1)
+	s.unsettleTenant(p.demand.tenant)
+	s.noteIdle(p.demand.tenant)
+}
+
+func (d *demand) count(n int64) {
+	d.active += n
+	d.lane.active += n
+	d.tenant.active += n
+	d.tenant.pool.active += n
+}
+
+func (s *State) addExpiry(p *permitRow) {
+	p.demand.tenant.pool.expiries.Set(p.expiry())
+	s.holdings.Set(p.expiry())
+}
+
+func (s *State) removeExpiry(p *permitRow) {
+	p.demand.tenant.pool.expiries.Delete(p.expiry())
+	s.holdings.Delete(p.expiry())
+}
+
+// takeTokens charges every bucket of the pool and of the tenant.
+func (s *State) takeTokens(t *tenant, cost int64) {
+	for i := range t.pool.buckets {
+		b := &t.pool.buckets[i]
+		b.settle(b.bucketSpec, s.t)
+		b.take(b.charge(cost))
+	}
+	if len(t.share.buckets) == 0 {
+		return
+	}
+	row := s.writeTenant(t)
+	for i, spec := range t.share.buckets {
+		row.buckets[i].settle(spec, s.t)
+		row.buckets[i].take(spec.charge(cost))
+	}
+}
+
+// view returns the permit as its holder sees it.
+func (s *State) view(p *permitRow, now Instant) Permit {
+	v := Permit{
+		Token: p.token, Fence: p.fence, State: PermitLive,
+		ExpiresIn: max(p.expires.Sub(now.Add(-s.leaseOffset)), 0),
+		Pool:      p.demand.tenant.pool.name, Tenant: p.demand.tenant.id, Lane: p.demand.lane.name,
+	}
+	if p.cancelled {
+		v.State = PermitCancelled
+	}
+	return v
+}

@@ -1,0 +1,88 @@
+package admission
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+)
+
+// defaultLane is the one lane of a pool that names none.
+const defaultLane = "default"
+
+const (
+	defaultTTL      = 30 * time.Second
+	defaultMaxPause = 15 * time.Minute
+)
+
+func (r RetryPolicy) withDefaults() RetryPolicy {
+	return RetryPolicy{
+		MaxAttempts: firstOf(r.MaxAttempts, 5),
+		Base:        firstOf(r.Base, time.Second),
+		Max:         firstOf(r.Max, max(time.Hour, r.Base)),
+	}
+}
+
+func (l LimitsPolicy) withDefaults() LimitsPolicy {
+	entries := firstOf(l.Entries, 10_000_000)
+	return LimitsPolicy{
+		Entries:          entries,
+		EntriesPerTenant: firstOf(l.EntriesPerTenant, max(entries/10, 1)),
+		Tenants:          firstOf(l.Tenants, 100_000),
+		RequestIDs:       firstOf(l.RequestIDs, 1_000_000),
+		EndedPermits:     firstOf(l.EndedPermits, 100_000),
+	}
+}
+
+// firstOf returns the first that is not zero.
+func firstOf[T comparable](values ...T) T {
+	var zero T
+	for _, v := range values {
+		if v != zero {
+			return v
+		}
+	}
+	return zero
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func (p Policy) equal(q Policy) bool { return slices.EqualFunc(p.Pools, q.Pools, PoolPolicy.equal) }
+
+func (p PoolPolicy) equal(q PoolPolicy) bool {
+	return p.Name == q.Name && p.MaxActive == q.MaxActive && p.PermitTTL == q.PermitTTL &&
+		p.MaxPause == q.MaxPause && p.Retry == q.Retry && p.Limits == q.Limits &&
+		slices.Equal(p.Buckets, q.Buckets) && slices.EqualFunc(p.Lanes, q.Lanes, LanePolicy.equal) &&
+		maps.Equal(p.Categories, q.Categories) && p.Defaults.equal(q.Defaults) &&
+		slices.EqualFunc(p.Overrides, q.Overrides, TenantPolicy.equal)
+}
+
+func (l LanePolicy) equal(m LanePolicy) bool {
+	return l.Name == m.Name && l.LeaveSlots == m.LeaveSlots && l.TenantCycleLimit == m.TenantCycleLimit &&
+		maps.Equal(l.LeaveTokens, m.LeaveTokens)
+}
+
+func (t TenantPolicy) equal(u TenantPolicy) bool {
+	same := t.PreferredActive == nil && u.PreferredActive == nil ||
+		t.PreferredActive != nil && u.PreferredActive != nil && *t.PreferredActive == *u.PreferredActive
+	return same && t.ID == u.ID && t.Weight == u.Weight && t.MaxActive == u.MaxActive && t.Lane == u.Lane &&
+		maps.Equal(t.Buckets, u.Buckets)
+}
+
+// describe writes the policy so that equal ones read the same.
+func (p Policy) describe(w io.Writer) {
+	for _, pool := range p.Pools {
+		shares := append([]TenantPolicy{pool.Defaults}, pool.Overrides...)
+		pool.Defaults, pool.Overrides = TenantPolicy{}, nil
+		fmt.Fprintf(w, "%+v\n", pool)
+		for _, t := range shares {
+			preferred := int64(Absent)
+			if t.PreferredActive != nil {
+				preferred = *t.PreferredActive
+			}
+			t.PreferredActive = nil
+			fmt.Fprintf(w, "%+v %d\n", t, preferred)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package admission
+
+import (
+	"time"
+
+	"github.com/tidwall/btree"
+)
+
+// pool is a capacity domain: everything that a decision consults lives in it.
+type pool struct {
+	name       string
+	num        uint32
+	maxActive  int64 // 0: no cap
+	permitTTL  time.Duration
+	maxPause   time.Duration
+	retry      *RetryPolicy
+	limits     LimitsPolicy
+	lanes      []*lane // by rank, highest first
+	categories map[string]*lane
+	buckets    []poolBucket
+	fairUse    []*bucketSpec // the TENANT buckets
+	defaults   *share
+	overrides  map[string]*share
+	// bucketIDs is the last id given to a bucket of either scope.
+	bucketIDs uint32
+
+	tenants map[string]*tenant
+	// strangers counts the tenants without an override.
+	strangers int64
+	active    int64
+	entries   int64 // dead ones included
+	dead      int64
+	ended     fifo[*endedRow]   // released permits, oldest first
+	requests  fifo[*requestRow] // remembered ids, oldest first
+	// categoryUse counts the entries of each category.
+	categoryUse map[string]int64
+
+	expiries *btree.BTreeG[expiry]   // live permits by expiry on the lease clock
+	rates    *btree.BTreeG[wakeup]   // demands that wait for tokens, by the instant they come
+	idle     *btree.BTreeG[idleness] // tenants that may be forgotten, by the instant
+	dormant  *btree.BTreeG[routeDue] // routes not in a ring, by the due time of their head
+	ripening *btree.BTreeG[routeDue] // routes in a ring with entries not counted as due yet
+	wanting  *btree.BTreeG[*tenant]  // tenants with due demand, in the order of their hash
+}
+
+// poolBucket is a POOL bucket.
+type poolBucket struct {
+	*bucketSpec
+	bucketState
+}
+
+// lane is a strict priority class of a pool. Its identity outlives policies;
+// its rank need not.
+type lane struct {
+	pool        *pool
+	name        string
+	rank        int
+	leaveSlots  int64
+	leaveTokens []int64 // for each of pool.buckets
+	cycleLimit  int64   // 0: none
+	paused      bool
+	active      int64
+	entries     int64 // dead ones included
+
+	classes [classCount]class
+	// held counts the demands seated for each reason; depth the due entries of
+	// those that could be served.
+	held   [reasonCount]int64
+	depth  int64
+	oldest *btree.BTreeG[oldestDue] // demands that could be served, by their oldest due entry
+}
+
+func newPool(name string, num uint32) *pool {
+	return &pool{
+		name: name, num: num,
+		tenants:     map[string]*tenant{},
+		categoryUse: map[string]int64{},
+		expiries:    newTree(expiryLess),
+		rates:       newTree(wakeupLess),
+		idle:        newTree(idlenessLess),
+		dormant:     newTree(routeDueLess),
+		ripening:    newTree(routeDueLess),
+		wanting:     newTree(hashLess),
+	}
+}
+
+func newLane(p *pool, name string) *lane {
+	l := &lane{pool: p, name: name, oldest: newTree(oldestDueLess)}
+	for c := range l.classes {
+		l.classes[c].order = newTree(positionLess)
+	}
+	return l
+}
+
+// newTree returns a tree for the one goroutine that applies, and for readers of
+// its copies.
+func newTree[T any](less func(a, b T) bool) *btree.BTreeG[T] {
+	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
+}
+
+// lane returns the pool's lane of that name, or nil.
+func (p *pool) lane(name string) *lane {
+	for _, l := range p.lanes {
+		if l.name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// activeFrom counts the live permits of the lanes from rank down.
+func (p *pool) activeFrom(rank int) int64 {
+	n := int64(0)
+	for _, l := range p.lanes[rank:] {
+		n += l.active
+	}
+	return n
+}
+
+// slotFree says whether the pool and the lanes' reserves have room for one more
+// permit of l: the lanes from any rank down leave their part together.
+func (l *lane) slotFree() bool {
+	p := l.pool
+	if p.maxActive == 0 {
+		return true
+	}
+	if p.active >= p.maxActive {
+		return false
+	}
+	for _, above := range p.lanes[:l.rank+1] {
+		if above.leaveSlots > 0 && p.activeFrom(above.rank) >= p.maxActive-above.leaveSlots {
+			return false
+		}
+	}
+	return true
+}
+
+// tokensFree says whether every POOL bucket has what a permit of l with that
+// cost takes, above what the lane leaves.
+func (l *lane) tokensFree(cost int64, now Instant) bool {
+	for i := range l.pool.buckets {
+		b := &l.pool.buckets[i]
+		state := b.settled(b.bucketSpec, now)
+		if b.blocked || state.paused(now) || b.capacity-state.used-l.leaveTokens[i] < b.charge(cost) {
+			return false
+		}
+	}
+	return true
+}
+
+// roomFor says whether the pool would let one permit of l with that cost pass,
+// whosever it is.
+func (l *lane) roomFor(cost int64, now Instant) bool {
+	return l.slotFree() && l.tokensFree(cost, now)
+}

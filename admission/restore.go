@@ -1,0 +1,320 @@
+package admission
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Restore builds a state from an image's header and rows, in the order of
+// Image.Rows. Rows that do not fit together are an error.
+func Restore(h Header, rows iter.Seq2[Row, error]) (*State, error) {
+	r := &restorer{
+		State:   New(),
+		tenants: map[uint64]*tenant{},
+		retries: map[RetryPolicy]*RetryPolicy{},
+		poolOf:  map[string]PoolRow{},
+	}
+	r.index, r.t, r.w, r.leaseOffset, r.epoch = h.Index, h.T, h.W, h.LeaseOffset, h.Epoch
+	r.grants, r.seq, r.revision, r.appliedAt = h.Grants, h.Seq, h.Revision, h.AppliedAt
+	for row, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		if err := r.add(row); err != nil {
+			return nil, fmt.Errorf("restore %T: %w", row, err)
+		}
+	}
+	if err := r.buildPools(); err != nil {
+		return nil, err
+	}
+	r.buildIndexes()
+	r.pools.nums = h.Pools
+	return r.State, nil
+}
+
+// restorer builds a state row by row.
+type restorer struct {
+	*State
+	built   bool
+	poolOf  map[string]PoolRow
+	tenants map[uint64]*tenant
+	seats   []seated
+	routes  []*routeRow
+	ended   []*endedRow
+	request []*requestRow
+	retries map[RetryPolicy]*RetryPolicy
+}
+
+// seated is a demand with the seat that it had.
+type seated struct {
+	demand *demand
+	seat   seat
+}
+
+func (r *restorer) add(row Row) error {
+	switch row := row.(type) {
+	case PolicyRow:
+		r.policy = row.Policy
+		return nil
+	case PoolRow:
+		r.poolOf[row.Name] = row
+		return nil
+	}
+	if err := r.buildPools(); err != nil {
+		return err
+	}
+	switch row := row.(type) {
+	case TenantRow:
+		return r.addTenant(row)
+	case DemandRow:
+		return r.addDemand(row)
+	case RouteRow:
+		return r.addRoute(row)
+	case EntryRow:
+		return r.addEntry(row)
+	case PermitRow:
+		return r.addPermit(row)
+	case EndedRow:
+		return r.addEnded(row)
+	case RequestRow:
+		return r.addRequest(row)
+	}
+	return fmt.Errorf("unknown row")
+}
+
+// buildPools makes the pools once the policy and every PoolRow are known.
+func (r *restorer) buildPools() error {
+	if r.built {
+		return nil
+	}
+	r.built = true
+	if bad := r.policy.Validate(); len(bad) > 0 {
+		return fmt.Errorf("policy: %s: %s", bad[0].Field, bad[0].Message)
+	}
+	for i := range r.policy.Pools {
+		cfg := &r.policy.Pools[i]
+		row, ok := r.poolOf[cfg.Name]
+		if !ok {
+			return fmt.Errorf("no row for pool %q", cfg.Name)
+		}
+		p := newPool(cfg.Name, row.Num)
+		r.pools.list = append(r.pools.list, p)
+		r.pools.names[cfg.Name] = p
+		r.configurePool(p, cfg)
+		if err := p.restore(cfg, row); err != nil {
+			return fmt.Errorf("pool %q: %w", cfg.Name, err)
+		}
+	}
+	return nil
+}
+
+// restore fills a pool that was configured with what it had.
+func (p *pool) restore(cfg *PoolPolicy, row PoolRow) error {
+	if len(row.Lanes) != len(p.lanes) || len(row.Buckets) != len(p.buckets) || len(row.Fair) != len(p.fairUse) {
+		return fmt.Errorf("lanes or buckets are not those of the policy")
+	}
+	p.bucketIDs = row.BucketIDs
+	for i, lr := range row.Lanes {
+		l := p.lanes[i]
+		l.paused = lr.Paused
+		for k := range l.classes {
+			l.classes[k].floor, l.classes[k].top = lr.Floors[k], lr.Tops[k]
+		}
+	}
+	for i, br := range row.Buckets {
+		p.buckets[i].bucketState = br.state()
+		p.buckets[i].id = br.ID
+	}
+	for i, id := range row.Fair {
+		p.fairUse[i].id = id
+	}
+	p.configureShares(cfg) // overrides carry the ids
+	return nil
+}
+
+func (r *restorer) pool(name string) (*pool, error) {
+	if p := r.pools.byName(name); p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("unknown pool %q", name)
+}
+
+func (r *restorer) addTenant(row TenantRow) error {
+	p, err := r.pool(row.Pool)
+	if err != nil {
+		return err
+	}
+	if len(row.Buckets) != len(p.fairUse) {
+		return fmt.Errorf("tenant %q: %d buckets, the policy has %d", row.ID, len(row.Buckets), len(p.fairUse))
+	}
+	t := p.tenant(row.ID)
+	own := &tenantRow{tenant: t, paused: row.Paused, idleAt: row.IdleAt}
+	for _, b := range row.Buckets {
+		own.buckets = append(own.buckets, b.state())
+	}
+	r.adopt(t, own, row.Num)
+	if own.idleAt != 0 {
+		p.idle.Set(idleness{own.idleAt, t})
+	}
+	r.tenants[row.Num] = t
+	return nil
+}
+
+func (r *restorer) demand(tenant uint64, lane string) (*demand, error) {
+	t := r.tenants[tenant]
+	if t == nil {
+		return nil, fmt.Errorf("unknown tenant %d", tenant)
+	}
+	l := t.pool.lane(lane)
+	if l == nil {
+		return nil, fmt.Errorf("unknown lane %q", lane)
+	}
+	return t.demand(l), nil
+}
+
+// known is demand for rows that come after the demands.
+func (r *restorer) known(tenant uint64, lane string) (*demand, error) {
+	d, err := r.demand(tenant, lane)
+	if err == nil && d.row == nil {
+		err = fmt.Errorf("tenant %d has no demand in lane %q", tenant, lane)
+	}
+	return d, err
+}
+
+func (r *restorer) addDemand(row DemandRow) error {
+	d, err := r.demand(row.Tenant, row.Lane)
+	if err != nil {
+		return err
+	}
+	r.adoptDemand(d, &demandRow{demand: d, tags: row.Tags, rems: row.Rems, weight: max(row.Weight, 1), seq: row.Seq})
+	if row.Seat != 0 {
+		if s := seat(row.Seat); s.reason() >= reasonCount {
+			return fmt.Errorf("unknown seat %d", row.Seat)
+		}
+		r.seats = append(r.seats, seated{d, seat(row.Seat)})
+	}
+	return nil
+}
+
+func (r *restorer) addRoute(row RouteRow) error {
+	d, err := r.known(row.Tenant, row.Lane)
+	if err != nil {
+		return err
+	}
+	rt := r.routeOf(d, row.Route)
+	rt.row = &routeRow{route: rt, turn: row.Turn, ripe: place{row.RipeFirst, row.RipeSeq}}
+	r.State.routes.Set(rt.row)
+	r.routes = append(r.routes, rt.row)
+	return nil
+}
+
+func (r *restorer) addEntry(row EntryRow) error {
+	d, err := r.known(row.Tenant, row.Lane)
+	if err != nil {
+		return err
+	}
+	e := &entryRow{
+		state: entryState(row.State), delayed: row.Delayed, relative: row.Relative, unstarted: row.Unstarted,
+		outcome: row.Outcome, attempts: row.Attempts, maxAttempts: row.Retry.MaxAttempts,
+		givenAttempts: row.GivenAttempts, given: row.Given,
+		key: row.Key, category: row.Category, group: row.Group,
+		due: row.Due, first: row.First, seq: row.Seq,
+		claim: permitKey{row.ClaimIndex, row.ClaimPosition}, diedAt: row.DiedAt,
+	}
+	e.retry = r.retry(row.Retry)
+	if e.state != entryQueued {
+		e.route = &route{demand: d, name: row.Route}
+		r.insertEntry(e)
+		return nil
+	}
+	e.route = r.routeOf(d, row.Route)
+	r.insertEntry(e)
+	r.link(e)
+	return nil
+}
+
+// retry returns one shared policy for all entries with equal ones.
+func (r *restorer) retry(p RetryPolicy) *RetryPolicy {
+	p.MaxAttempts = 0 // each entry has its own
+	if r.retries[p] == nil {
+		r.retries[p] = &p
+	}
+	return r.retries[p]
+}
+
+func (r *restorer) addPermit(row PermitRow) error {
+	d, err := r.known(row.Tenant, row.Lane)
+	if err != nil {
+		return err
+	}
+	p := &permitRow{
+		cancelled: row.Cancelled, buckets: row.BucketIDs, token: row.Token, fence: row.Fence, demand: d,
+		expires: row.Expires, ttl: row.TTL, cost: row.Cost, entry: row.Entry, worker: row.Worker,
+	}
+	if p.entry != "" && !p.cancelled && r.entry(d.tenant, p.entry) == nil {
+		return fmt.Errorf("claims unknown entry %q", p.entry)
+	}
+	r.hold(p)
+	return nil
+}
+
+func (r *restorer) addEnded(row EndedRow) error {
+	p, err := r.pool(row.Pool)
+	r.ended = append(r.ended, &endedRow{token: row.Token, pool: p, tenant: row.Tenant, at: row.At, seq: row.Seq})
+	return err
+}
+
+func (r *restorer) addRequest(row RequestRow) error {
+	p, err := r.pool(row.Pool)
+	if err == nil && len(row.Tokens) == 0 {
+		err = fmt.Errorf("request %q has no token", row.ID)
+	}
+	r.request = append(r.request, &requestRow{
+		pool: p, tenant: row.Tenant, id: row.ID, digest: row.Digest, tokens: row.Tokens,
+		fence: row.Fence, at: row.At, seq: row.Seq,
+	})
+	return err
+}
+
+// buildIndexes makes what follows from the rows.
+func (r *restorer) buildIndexes() {
+	slices.SortFunc(r.routes, func(a, b *routeRow) int { return cmp.Compare(a.turn, b.turn) })
+	for _, row := range r.routes {
+		row.demand.ring.pushBack(row.route)
+	}
+	//unordered: each route is placed by itself
+	for _, rt := range r.routesByName {
+		r.place(rt)
+	}
+	for _, s := range r.seats {
+		r.reseatAs(s.demand, s.seat)
+	}
+	slices.SortFunc(r.ended, func(a, b *endedRow) int { return cmp.Compare(a.seq, b.seq) })
+	for _, e := range r.ended {
+		r.adoptEnded(e)
+	}
+	slices.SortFunc(r.request, func(a, b *requestRow) int { return cmp.Compare(a.seq, b.seq) })
+	for _, q := range r.request {
+		r.adoptRequest(q)
+	}
+}
+
+// reseatAs gives a demand the seat and the place that it had.
+func (s *State) reseatAs(d *demand, was seat) {
+	d.row.seat = was
+	if was.ordered() {
+		s.enterOrder(d)
+	} else {
+		d.lane.held[was.reason()]++
+	}
+	if r := was.reason(); r == TenantRate || r == ProviderPaused {
+		at := Instant(0)
+		for i, spec := range d.tenant.share.buckets {
+			at = max(at, d.tenant.row.buckets[i].readyAt(spec, spec.charge(1), 0))
+		}
+		s.setWake(d, at)
+	}
+	s.noteWant(d, true)
+}

@@ -1,0 +1,233 @@
+package admission
+
+import "time"
+
+// Row is one row of an Image. The set is closed: the types of this file.
+type Row interface{ isRow() }
+
+// PolicyRow is the policy in force.
+type PolicyRow struct{ Policy Policy }
+
+// PoolRow is what a pool has beside its policy.
+type PoolRow struct {
+	Name      string
+	Num       uint32
+	BucketIDs uint32
+	// Lanes and Buckets are in the order of the policy; Fair holds the ids of the
+	// TENANT buckets.
+	Lanes   []LaneRow
+	Buckets []BucketRow
+	Fair    []uint32
+}
+
+// LaneRow is what a lane has beside its policy. Floors and Tops are by class.
+type LaneRow struct {
+	Name   string
+	Paused bool
+	Floors [2]int64
+	Tops   [2]int64
+}
+
+// BucketRow is what is missing from a bucket. ID is 0 for a tenant's.
+type BucketRow struct {
+	ID           uint32
+	Used         int64
+	Rem          int64
+	At           Instant
+	PausedUntil  Instant
+	PausedByHand bool
+	Throttles    uint32
+}
+
+// TenantRow is a tenant of a pool.
+type TenantRow struct {
+	Num     uint64
+	Pool    string
+	ID      string
+	Paused  bool
+	IdleAt  Instant
+	Buckets []BucketRow
+}
+
+// DemandRow is what a tenant wants in a lane. Tags and Rems are by class.
+type DemandRow struct {
+	Tenant uint64
+	Lane   string
+	Tags   [2]int64
+	Rems   [2]int64
+	Weight int64
+	Seat   uint8
+	Seq    uint64
+}
+
+// RouteRow is a route that takes turns.
+type RouteRow struct {
+	Tenant    uint64
+	Lane      string
+	Route     string
+	Turn      uint64
+	RipeFirst Wall
+	RipeSeq   uint64
+}
+
+// EntryRow is an entry of the due-work index.
+type EntryRow struct {
+	Tenant        uint64
+	Key           string
+	Lane          string
+	Route         string
+	Category      string
+	Group         string
+	State         uint8
+	Delayed       bool
+	Relative      bool
+	Given         int64
+	GivenAttempts int32
+	Due           Wall
+	First         Wall
+	Seq           uint64
+	Attempts      int32
+	Unstarted     uint8
+	Retry         RetryPolicy // with MaxAttempts the entry's own
+	ClaimIndex    uint64
+	ClaimPosition uint32
+	Outcome       Outcome
+	DiedAt        Wall
+}
+
+// PermitRow is a live permit. Expires is on the lease clock.
+type PermitRow struct {
+	Token     Token
+	Fence     int64
+	Tenant    uint64
+	Lane      string
+	Expires   Instant
+	TTL       time.Duration
+	Cost      int64
+	BucketIDs uint32
+	Cancelled bool
+	Entry     string
+	Worker    string
+}
+
+// EndedRow is a released permit.
+type EndedRow struct {
+	Token  Token
+	Pool   string
+	Tenant string
+	At     Instant
+	Seq    uint64
+}
+
+// RequestRow is a request id with what it was granted.
+type RequestRow struct {
+	Pool   string
+	Tenant string
+	ID     string
+	Digest uint64
+	Tokens []Token
+	Fence  int64
+	At     Instant
+	Seq    uint64
+}
+
+func (PolicyRow) isRow()  {}
+func (PoolRow) isRow()    {}
+func (TenantRow) isRow()  {}
+func (DemandRow) isRow()  {}
+func (RouteRow) isRow()   {}
+func (EntryRow) isRow()   {}
+func (PermitRow) isRow()  {}
+func (EndedRow) isRow()   {}
+func (RequestRow) isRow() {}
+
+func (p *pool) row() PoolRow {
+	r := PoolRow{Name: p.name, Num: p.num, BucketIDs: p.bucketIDs}
+	for _, l := range p.lanes {
+		lr := LaneRow{Name: l.name, Paused: l.paused}
+		for k := range l.classes {
+			lr.Floors[k], lr.Tops[k] = l.classes[k].floor, l.classes[k].top
+		}
+		r.Lanes = append(r.Lanes, lr)
+	}
+	for i := range p.buckets {
+		br := p.buckets[i].bucketState.row()
+		br.ID = p.buckets[i].id
+		r.Buckets = append(r.Buckets, br)
+	}
+	for _, spec := range p.fairUse {
+		r.Fair = append(r.Fair, spec.id)
+	}
+	return r
+}
+
+func (b bucketState) row() BucketRow {
+	return BucketRow{
+		Used: b.used, Rem: b.rem, At: b.at,
+		PausedUntil: b.pausedUntil, PausedByHand: b.pausedByHand, Throttles: b.throttles,
+	}
+}
+
+func (r BucketRow) state() bucketState {
+	return bucketState{
+		used: r.Used, rem: r.Rem, at: r.At,
+		pausedUntil: r.PausedUntil, pausedByHand: r.PausedByHand, throttles: r.Throttles,
+	}
+}
+
+func (t *tenantRow) export() TenantRow {
+	r := TenantRow{Num: t.num, Pool: t.pool.name, ID: t.id, Paused: t.paused, IdleAt: t.idleAt}
+	for _, b := range t.buckets {
+		r.Buckets = append(r.Buckets, b.row())
+	}
+	return r
+}
+
+func (d *demandRow) export() DemandRow {
+	return DemandRow{
+		Tenant: d.tenant.num, Lane: d.lane.name, Tags: d.tags, Rems: d.rems, Weight: d.weight,
+		Seat: uint8(d.seat), Seq: d.seq,
+	}
+}
+
+func (r *routeRow) export() RouteRow {
+	return RouteRow{
+		Tenant: r.demand.tenant.num, Lane: r.demand.lane.name, Route: r.name, Turn: r.turn,
+		RipeFirst: r.ripe.first, RipeSeq: r.ripe.seq,
+	}
+}
+
+func (i entryItem) export() EntryRow {
+	e := i.row
+	retry := *e.retry
+	retry.MaxAttempts = e.maxAttempts
+	return EntryRow{
+		Tenant: e.demand().tenant.num, Key: e.key, Lane: e.demand().lane.name, Route: e.route.name,
+		Category: e.category, Group: e.group, State: uint8(e.state), Delayed: e.delayed,
+		Relative: e.relative, Given: e.given, GivenAttempts: e.givenAttempts,
+		Due: e.due, First: e.first, Seq: e.seq, Attempts: e.attempts, Unstarted: e.unstarted, Retry: retry,
+		ClaimIndex: e.claim.index, ClaimPosition: e.claim.position, Outcome: e.outcome, DiedAt: e.diedAt,
+	}
+}
+
+func (i permitItem) export() PermitRow {
+	p := i.row
+	return PermitRow{
+		Token: p.token, Fence: p.fence, Tenant: p.demand.tenant.num, Lane: p.demand.lane.name,
+		Expires: p.expires, TTL: p.ttl, Cost: p.cost, BucketIDs: p.buckets,
+		Cancelled: p.cancelled, Entry: p.entry, Worker: p.worker,
+	}
+}
+
+func (i endedItem) export() EndedRow {
+	e := i.row
+	return EndedRow{Token: e.token, Pool: e.pool.name, Tenant: e.tenant, At: e.at, Seq: e.seq}
+}
+
+func (i requestItem) export() RequestRow {
+	r := i.row
+	return RequestRow{
+		Pool: r.pool.name, Tenant: r.tenant, ID: r.id, Digest: r.digest, Tokens: r.tokens,
+		Fence: r.fence, At: r.at, Seq: r.seq,
+	}
+}

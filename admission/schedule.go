@@ -1,0 +1,127 @@
+package admission
+
+// schedule upserts entries, each on its own.
+func (s *State) schedule(op *Schedule) *ScheduleResult {
+	p := s.pools.byName(op.Pool)
+	if p == nil {
+		return &ScheduleResult{Err: poolNotFound(op.Pool)}
+	}
+	res := &ScheduleResult{Entries: make([]ScheduledEntry, len(op.Entries))}
+	for i := range op.Entries {
+		res.Entries[i] = s.scheduleOne(p, &op.Entries[i])
+	}
+	return res
+}
+
+func (s *State) scheduleOne(p *pool, spec *EntrySpec) ScheduledEntry {
+	t := p.tenant(spec.Tenant)
+	old := s.entry(t, spec.Key)
+	if old != nil && old.sameAs(spec) {
+		return ScheduledEntry{Status: ScheduleUnchanged}
+	}
+	lane, err := t.laneFor(spec.Category)
+	if err != nil {
+		return ScheduledEntry{Status: ScheduleError, Err: err}
+	}
+	status := Scheduled
+	if old != nil {
+		s.withdraw(old)
+		status = ScheduleReplaced
+	} else if why := t.entryRefusal(); why != ReasonNone {
+		return ScheduledEntry{Status: ScheduleShed, Reason: why}
+	}
+	d := t.demand(lane)
+	s.registerDemand(d)
+	s.setIdle(t, 0)
+	e := s.newEntry(d, spec)
+	s.insertEntry(e)
+	s.enqueue(e)
+	return ScheduledEntry{Status: status}
+}
+
+// newEntry resolves a spec. Lane and retry are those of this moment for good.
+func (s *State) newEntry(d *demand, spec *EntrySpec) *entryRow {
+	p := d.tenant.pool
+	due := spec.DueAt
+	if spec.Relative {
+		due = s.w.Add(spec.DueIn)
+	}
+	attempts := spec.MaxAttempts
+	if attempts == 0 {
+		attempts = p.retry.MaxAttempts
+	}
+	s.seq++
+	return &entryRow{
+		version: s.version, state: entryQueued,
+		relative: spec.Relative, given: spec.given(), givenAttempts: spec.MaxAttempts,
+		maxAttempts: attempts, retry: p.retry,
+		route: &route{demand: d, name: spec.Route},
+		key:   spec.Key, category: spec.Category, group: spec.Group,
+		due: due, first: due, seq: s.seq,
+	}
+}
+
+// given is the due time or the delay as it was given.
+func (spec *EntrySpec) given() int64 {
+	if spec.Relative {
+		return int64(spec.DueIn)
+	}
+	return int64(spec.DueAt)
+}
+
+// sameAs says whether the spec is what the entry was last scheduled with.
+func (e *entryRow) sameAs(spec *EntrySpec) bool {
+	return e.category == spec.Category && e.route.name == spec.Route && e.group == spec.Group &&
+		e.relative == spec.Relative && e.given == spec.given() && e.givenAttempts == spec.MaxAttempts
+}
+
+// entryRefusal says why the tenant may have no further entry.
+func (t *tenant) entryRefusal() Reason {
+	p := t.pool
+	switch {
+	case !t.mayRegister():
+		return Cardinality
+	case p.entries >= p.limits.Entries || t.entries >= p.limits.EntriesPerTenant:
+		return QueueFull
+	}
+	return ReasonNone
+}
+
+// laneFor returns the lane that the category means for the tenant.
+func (t *tenant) laneFor(category string) (*lane, *Error) {
+	if category == "" {
+		return t.share.lane, nil
+	}
+	if l := t.pool.categories[category]; l != nil {
+		return l, nil
+	}
+	return nil, unknownCategory(t.pool.name, category)
+}
+
+// withdraw takes an entry out of the index. A claim on it lives on as cancelled.
+func (s *State) withdraw(e *entryRow) (wasClaimed bool) {
+	switch e.state {
+	case entryQueued:
+		s.dequeue(e)
+	case entryClaimed:
+		if permit := s.permit(e.claim); permit != nil {
+			s.writePermit(permit).cancelled = true
+		}
+		wasClaimed = true
+	}
+	s.removeEntry(e)
+	return wasClaimed
+}
+
+// unschedule removes an entry, whatever its state.
+func (s *State) unschedule(op Unschedule) *UnscheduleResult {
+	p := s.pools.byName(op.Pool)
+	if p == nil {
+		return &UnscheduleResult{Err: poolNotFound(op.Pool)}
+	}
+	e := s.entry(p.tenant(op.Tenant), op.Key)
+	if e == nil {
+		return &UnscheduleResult{Err: entryNotFound(op)}
+	}
+	return &UnscheduleResult{WasClaimed: s.withdraw(e)}
+}

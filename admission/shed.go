@@ -1,0 +1,226 @@
+package admission
+
+import (
+	"hash/fnv"
+	"strconv"
+	"time"
+)
+
+// Shedding shows who is held back in a pool, and why. It is no part of any result
+// and changes nothing; the cost depends on the rows shown, not on the backlog.
+func (s *State) Shedding(at Instant, w Wall, q SheddingQuery) Shedding {
+	p := s.pools.byName(q.Pool)
+	if p == nil {
+		return Shedding{At: at, Index: s.index, Revision: s.revision}
+	}
+	v := &shedView{State: s, pool: p, at: max(at, s.t), w: w, call: q.Call}
+	out := Shedding{At: v.at, Index: s.index, Revision: s.revision, Lanes: v.lanes(), Totals: v.totals()}
+	if q.Tenant != "" {
+		out.Held = v.tenant(p.tenant(q.Tenant))
+		return out
+	}
+	out.Held, out.More = v.tenants(q.HeldRows)
+	return out
+}
+
+// shedView is one look at a pool's shedding.
+type shedView struct {
+	*State
+	pool *pool
+	at   Instant
+	w    Wall
+	call *NextDueResult
+}
+
+func (v *shedView) lanes() []LaneState {
+	rows := make([]LaneState, len(v.pool.lanes))
+	for i, l := range v.pool.lanes {
+		rows[i] = l.state(v.w)
+	}
+	return rows
+}
+
+func (l *lane) state(w Wall) LaneState {
+	row := LaneState{Lane: l.name, Depth: l.depth}
+	if first, ok := l.oldest.Min(); ok {
+		row.OldestAge = max(w.Sub(first.due), 0)
+	}
+	return row
+}
+
+// totals counts the held by reason.
+func (v *shedView) totals() []HeldTotal {
+	var n [reasonCount]int64
+	for _, l := range v.pool.lanes {
+		held := v.laneReason(l)
+		for r, count := range l.held {
+			n[firstReason(Reason(r), held)] += count
+		}
+		n[held] += int64(l.waiting())
+		if held == ReasonNone {
+			v.callTotals(l, &n)
+		}
+	}
+	var rows []HeldTotal
+	for r, count := range n {
+		if count > 0 && Reason(r) != ReasonNone {
+			rows = append(rows, HeldTotal{Reason(r), count})
+		}
+	}
+	return rows
+}
+
+// callTotals moves those of the lane that only the call held back from none to
+// the call's reasons.
+func (v *shedView) callTotals(l *lane, n *[reasonCount]int64) {
+	waiting := int64(l.waiting())
+	if waiting == 0 || !v.asked(l) {
+		return
+	}
+	if v.call.refused != ReasonNone {
+		n[v.call.refused] += waiting
+		return
+	}
+	capped := int64(0)
+	for _, key := range v.call.cycleCapped {
+		if key.lane == l.name {
+			capped++
+		}
+	}
+	capped = min(capped, waiting)
+	n[CycleCap] += capped
+	if v.call.full {
+		n[BatchFull] += waiting - capped
+	}
+}
+
+// asked says whether the call that is answered asked for the lane.
+func (v *shedView) asked(l *lane) bool {
+	return v.call != nil && l.rank < len(v.call.lanes) && v.call.lanes[l.rank]
+}
+
+// laneReason returns why the pool lets no entry of the lane pass, whosever it is.
+func (v *shedView) laneReason(l *lane) Reason {
+	why := ReasonNone
+	if !l.slotFree() {
+		why = PoolCap
+	}
+	for i := range l.pool.buckets {
+		b := &l.pool.buckets[i]
+		state := b.settled(b.bucketSpec, v.at)
+		why = firstReason(why, state.refusal(b.bucketSpec, b.charge(1), l.leaveTokens[i], PoolRate, v.at))
+	}
+	return why
+}
+
+// firstReason returns the reason that is told first.
+func firstReason(a, b Reason) Reason {
+	if a == ReasonNone || b != ReasonNone && b < a {
+		return b
+	}
+	return a
+}
+
+// tenants returns the rows of up to limit tenants. It starts at another one each
+// second, so that all are seen in turn.
+func (v *shedView) tenants(limit int) (rows []HeldTenant, more bool) {
+	shown := 0
+	visit := func(t *tenant) bool {
+		held := v.tenant(t)
+		if len(held) == 0 {
+			return true
+		}
+		if shown++; shown > limit {
+			more = true
+			return false
+		}
+		rows = append(rows, held...)
+		return true
+	}
+	h := fnv.New32a()
+	h.Write(strconv.AppendInt(nil, int64(v.at)/int64(time.Second), 10))
+	start := &tenant{hash: h.Sum32()}
+	examined := 0
+	bounded := func(t *tenant) bool {
+		if examined++; examined > limit+maxUnheld {
+			more = true
+			return false
+		}
+		return visit(t)
+	}
+	v.pool.wanting.Ascend(start, bounded)
+	if !more {
+		v.pool.wanting.Ascend(&tenant{}, func(t *tenant) bool { return hashLess(t, start) && bounded(t) })
+	}
+	return rows, more
+}
+
+// maxUnheld bounds how many tenants that are not held are passed over.
+const maxUnheld = 1000
+
+// tenant returns the rows of one tenant, highest lane first.
+func (v *shedView) tenant(t *tenant) (rows []HeldTenant) {
+	for _, l := range v.pool.lanes {
+		if d := t.demand(l); d.row != nil && d.row.seat != unseated {
+			if row, held := v.row(d); held {
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows
+}
+
+// row returns the demand's row, if it is held.
+func (v *shedView) row(d *demand) (HeldTenant, bool) {
+	x := v.examine(d, 1, v.at)
+	row := HeldTenant{
+		Tenant: d.tenant.id, Lane: d.lane.name, Due: d.due, RetryAfter: Absent,
+		Reason: firstReason(d.row.seat.reason(), x.reason),
+	}
+	if x.reason != ReasonNone {
+		row.RetryAfter = untilMillis(x.now, x.readyAt)
+	}
+	if row.Reason == ReasonNone {
+		row.Reason = v.callReason(d)
+	}
+	if due, ok := d.oldestDue(v.State); ok {
+		row.OldestAge = max(v.w.Sub(due), 0)
+	}
+	return row, row.Reason != ReasonNone
+}
+
+// callReason returns why the call that is answered left the demand.
+func (v *shedView) callReason(d *demand) Reason {
+	if !v.asked(d.lane) {
+		return ReasonNone
+	}
+	if v.call.refused != ReasonNone {
+		return v.call.refused
+	}
+	for _, key := range v.call.cycleCapped {
+		if key == (demandKey{d.tenant.num, d.lane.name}) {
+			return CycleCap
+		}
+	}
+	if v.call.full {
+		return BatchFull
+	}
+	return ReasonNone
+}
+
+// NextDueIn returns the time until the pool's next entry comes due, or Absent.
+func (s *State) NextDueIn(pool string, w Wall) time.Duration {
+	p := s.pools.byName(pool)
+	if p == nil {
+		return Absent
+	}
+	next := time.Duration(Absent)
+	for _, tree := range []*routesDue{p.dormant, p.ripening} {
+		if first, ok := tree.Min(); ok {
+			if in := ceilMillis(max(first.at.first.Sub(w), 0)); next == Absent || in < next {
+				next = in
+			}
+		}
+	}
+	return next
+}

@@ -1,0 +1,109 @@
+package admission
+
+import (
+	"time"
+
+	"github.com/tidwall/btree"
+)
+
+// State is everything that admission knows. It changes through Apply alone; its
+// other methods look. It has no lock: one goroutine at a time may apply, and none
+// may look meanwhile.
+//
+// What is replicated stands in rows, in copy-on-write trees. A row is written in
+// place unless a snapshot still holds it: then it is copied first (see the
+// version that each row carries, and the write methods). All else is index: it
+// follows from the rows, and Restore builds it anew.
+type State struct {
+	index       uint64
+	t           Instant
+	w           Wall
+	leaseOffset time.Duration
+	epoch       uint16
+	// grants counts permits, for fences; positions those of the present entry;
+	// seq gives out places in line.
+	grants    int64
+	positions uint32
+	seq       uint64
+
+	policy    Policy
+	revision  int64
+	appliedAt Wall
+	pools     registry
+
+	tenants  *btree.BTreeG[*tenantRow]
+	demands  *btree.BTreeG[*demandRow]
+	routes   *btree.BTreeG[*routeRow]
+	entries  *btree.BTreeG[entryItem]
+	permits  *btree.BTreeG[permitItem]
+	ended    *btree.BTreeG[endedItem]
+	requests *btree.BTreeG[requestItem]
+	// version is that of rows that no snapshot holds.
+	version uint32
+
+	line, delayed *spots
+	heads         *btree.BTreeG[head]
+	holdings      *btree.BTreeG[expiry]
+	routesByName  map[routeKey]*route
+	// locals gives out numbers to what only this process knows.
+	locals uint64
+	// unsettled are the demands to be seated anew.
+	unsettled []*demand
+	// stirred are the classes marked for rest.
+	stirred []*class
+}
+
+// spots is queued entries by route and place.
+type spots = btree.BTreeG[spot]
+
+// registry is the pools, in the order of the policy.
+type registry struct {
+	list  []*pool
+	names map[string]*pool
+	// nums is the last number given to a pool.
+	nums uint32
+}
+
+func (r *registry) byName(name string) *pool { return r.names[name] }
+
+// New returns an empty state: no policy, no pools, at instant 0.
+func New() *State {
+	return &State{
+		pools:        registry{names: map[string]*pool{}},
+		tenants:      newTree(tenantLess),
+		demands:      newTree(demandLess),
+		routes:       newTree(routeRowLess),
+		entries:      newTree(entryLess),
+		permits:      newTree(permitLess),
+		ended:        newTree(endedLess),
+		requests:     newTree(requestLess),
+		line:         newTree(spotLess),
+		delayed:      newTree(spotLess),
+		heads:        newTree(headLess),
+		holdings:     newTree(holdingLess),
+		routesByName: map[routeKey]*route{},
+	}
+}
+
+// Index returns the index of the last entry that was applied.
+func (s *State) Index() uint64 { return s.index }
+
+// Now returns the moment of the last entry that was applied.
+func (s *State) Now() (Instant, Wall) { return s.t, s.w }
+
+// Policy returns the policy in force, its revision (0 before the first), and
+// when it was applied. It must not be changed.
+func (s *State) Policy() (p Policy, revision int64, appliedAt Wall) {
+	return s.policy, s.revision, s.appliedAt
+}
+
+// Deadline returns the earliest instant at which a permit expires: time must
+// move on then, if only by an entry without operations.
+func (s *State) Deadline() (at Instant, ok bool) {
+	for _, p := range s.pools.list {
+		if first, any := p.expiries.Min(); any && (!ok || first.at < at) {
+			at, ok = first.at, true
+		}
+	}
+	return at.Add(s.leaseOffset), ok
+}
