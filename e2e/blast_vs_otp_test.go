@@ -58,17 +58,17 @@ func TestBlastVsOTP(t *testing.T) {
 
 	quiet := quietRun(t, filepath.Join(dir, "quiet"), python)
 	quiet.check(t)
-	t.Logf("without the blast: %v", quiet)
+	harness.Figure(t, "without the blast: %v", quiet)
 
 	blast := blastRun(t, filepath.Join(dir, "blast"), python)
 	blast.check(t)
-	t.Logf("with the blast:    %v", blast)
+	harness.Figure(t, "with the blast:    %v", blast)
 
 	refused := controlRun(t, filepath.Join(dir, "control"), python)
-	t.Logf("with the blast and no bucket: %d answers of 429", refused)
+	harness.Figure(t, "with the blast and no bucket: %d answers of 429", refused)
 
 	share := blast.marketingShare()
-	t.Logf("marketing had %.1f %% of what the login codes left", 100*share)
+	harness.Figure(t, "marketing had %.1f %% of what the login codes left", 100*share)
 	if p99 := blast.loginP99(); p99 > 250*time.Millisecond || p99 > 3*quiet.loginP99() {
 		t.Errorf("login codes were sent within %v at the 99th percentile, want at most 250ms and at most three times the %v without the blast", p99, quiet.loginP99())
 	}

@@ -65,7 +65,7 @@ func TestKill9(t *testing.T) {
 		node.Kill()
 		if rng.IntN(4) == 0 { // it may die while it recovers, too
 			node.Launch()
-			pause(upTo(rng, 150 * time.Millisecond))
+			pause(upTo(rng, 150*time.Millisecond))
 			node.Kill()
 		}
 		node.Restart()
@@ -73,7 +73,7 @@ func TestKill9(t *testing.T) {
 	l.finish()
 
 	h := l.rec.History()
-	t.Logf("%d kills; %d answers with permits, %d releases, %d schedules; %d tries had no answer; at most %v from ready to %d answers",
+	harness.Figure(t, "%d kills; %d answers with permits, %d releases, %d schedules; %d tries had no answer; at most %v from ready to %d answers",
 		kills, len(h.Answers), len(h.Releases), len(h.Schedules), l.unknown.Load(), slowest, answersBeforeKill)
 	if l.unknown.Load() == 0 {
 		t.Error("no kill took an answer away: nothing was tested")
@@ -97,7 +97,7 @@ func crashSeed(t *testing.T) uint64 {
 			t.Fatalf("%s: %v", seedEnv, err)
 		}
 	}
-	t.Logf("seed %d", seed)
+	harness.Figure(t, "seed %d", seed)
 	return seed
 }
 

@@ -159,7 +159,7 @@ func (a *actor) acquire() {
 	}
 	p := resp.GetDecision().GetPermit()
 	if p == nil {
-		pause(upTo(a.rng, 20 * time.Millisecond))
+		pause(upTo(a.rng, 20*time.Millisecond))
 		return
 	}
 	a.answered(req.GetRequestId(), t, false, grantOf(p, nil))
@@ -213,7 +213,7 @@ func (a *actor) answered(requestID string, t tries, claims bool, gs ...judge.Gra
 
 // release holds a permit for a moment more and gives it back, sometimes twice.
 func (a *actor) release(token string, o admitv1.Outcome) {
-	pause(upTo(a.rng, 20 * time.Millisecond))
+	pause(upTo(a.rng, 20*time.Millisecond))
 	req := &admitv1.ReleaseRequest{Token: token, Outcome: o}
 	for {
 		resp, t, ok := answer(a, a.client.Admission().Release, req)
@@ -236,7 +236,7 @@ func (a *actor) schedule() {
 	for range 1 + a.rng.IntN(4) {
 		e := &admitv1.EntrySpec{Tenant: a.tenant(), Key: a.id(), Route: fmt.Sprintf("route-%d", a.rng.IntN(3))}
 		if a.rng.IntN(2) == 0 {
-			e.Due = &admitv1.EntrySpec_DueIn{DueIn: durationpb.New(upTo(a.rng, 200 * time.Millisecond))}
+			e.Due = &admitv1.EntrySpec_DueIn{DueIn: durationpb.New(upTo(a.rng, 200*time.Millisecond))}
 		}
 		req.Entries = append(req.Entries, e)
 	}
@@ -250,7 +250,7 @@ func (a *actor) schedule() {
 			Tenant: e.GetTenant(), Key: e.GetKey(), Sent: t.sent, Got: t.got, Status: r.GetStatus(), Unknown: t.unknown,
 		})
 	}
-	pause(upTo(a.rng, 40 * time.Millisecond))
+	pause(upTo(a.rng, 40*time.Millisecond))
 }
 
 func grantsOf(resp *admitv1.NextDueResponse) []judge.Grant {

@@ -1,12 +1,3 @@
-// Package judge decides from outside whether admit kept its word.
-//
-// Its only evidence is what clients wrote down themselves: when they sent a
-// request, when they were answered, and what the answer was. It knows nothing of
-// logs, snapshots or states, so no fault in those can talk it into agreeing.
-//
-// Every rule is one function of rules.go. A rule may only object to what no
-// correct system could have done: where an answer was lost the call may have had
-// effect at any moment since it was first sent, and the rules allow for that.
 package judge
 
 import (

@@ -2,106 +2,16 @@ package judge
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
-
-// Limits are the limits that the policy set, 0 for none.
-type Limits struct {
-	// PoolActive and TenantActive are the most live permits.
-	PoolActive, TenantActive int
-	// Capacity and Refill, in tokens for each Period, are those of a pool's
-	// bucket that every permit charges with 1.
-	Capacity, Refill int64
-	Period           time.Duration
-}
-
-// Objection is something that a correct system can't have done.
-type Objection struct {
-	// Rule names the rule that was broken.
-	Rule string
-	// What says what was seen.
-	What string
-}
-
-// String is the objection in one line.
-func (o Objection) String() string { return o.Rule + ": " + o.What }
-
-// Judge returns what is wrong with a finished history: one in which every
-// permit was released and every schedule worked off.
-func Judge(h History, l Limits) []Objection {
-	t := newTrial(h, l)
-	for _, rule := range []func(){
-		t.oneAnswerPerRequest,
-		t.noGrantIsLost,
-		t.oneReleasePerGrant,
-		t.capsHold,
-		t.bucketHolds,
-		t.fencesGrow,
-		t.entriesAreClaimedOneAtATime,
-		t.attemptsCount,
-		t.everyScheduleIsDoneOnce,
-	} {
-		rule()
-	}
-	return t.objections
-}
-
-// held is a grant with the span in which its client certainly held it: from its
-// answer to the first try of its release.
-type held struct {
-	Grant
-	asked, from, to Moment
-	release         *Release
-}
 
 // maxGivenBack is how often an entry's attempt is given back as NOT_STARTED.
 const maxGivenBack = 3
 
 type entryID struct{ tenant, key string }
-
-// trial is a history, looked up by what the rules need.
-type trial struct {
-	h          History
-	limits     Limits
-	held       []*held // one for each token, by the first answer that told it
-	byToken    map[string]*held
-	releases   map[string][]*Release
-	objections []Objection
-}
-
-func newTrial(h History, l Limits) *trial {
-	t := &trial{h: h, limits: l, byToken: map[string]*held{}, releases: map[string][]*Release{}}
-	slices.SortStableFunc(t.h.Answers, func(a, b Answer) int { return cmp.Compare(a.Got, b.Got) })
-	slices.SortStableFunc(t.h.Releases, func(a, b Release) int { return cmp.Compare(a.Sent, b.Sent) })
-	slices.SortStableFunc(t.h.Schedules, func(a, b Schedule) int { return cmp.Compare(a.Got, b.Got) })
-	for i := range t.h.Releases {
-		r := &t.h.Releases[i]
-		t.releases[r.Token] = append(t.releases[r.Token], r)
-	}
-	for _, a := range t.h.Answers {
-		for _, g := range a.Grants {
-			if t.byToken[g.Token] != nil {
-				continue
-			}
-			p := &held{Grant: g, asked: a.Sent, from: a.Got, to: a.Got}
-			if rs := t.releases[g.Token]; len(rs) > 0 {
-				p.release, p.to = rs[0], max(a.Got, rs[0].Sent)
-			}
-			t.byToken[g.Token] = p
-			t.held = append(t.held, p)
-		}
-	}
-	return t
-}
-
-func (t *trial) object(rule, format string, args ...any) {
-	t.objections = append(t.objections, Objection{Rule: rule, What: fmt.Sprintf(format, args...)})
-}
 
 // oneAnswerPerRequest: a request that is sent again has the effect of one. An
 // Acquire tells the same permit again. A NextDue tells none that it didn't tell

@@ -1,0 +1,173 @@
+package client_test
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/admitd/admit/client"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// call is one request that reached the fake, and when.
+type call[Req any] struct {
+	req *Req
+	at  time.Duration
+}
+
+// fake is an admit that answers as a test tells it to. By default every Acquire
+// is granted for 30 s, every Renew renews, every Release releases, and there is
+// nothing due.
+type fake struct {
+	admitv1.UnimplementedAdmissionServiceServer
+	began time.Time
+
+	onAcquire func(n int, r *admitv1.AcquireRequest) (*admitv1.Decision, error)
+	onRenew   func(ctx context.Context, n int, r *admitv1.RenewRequest) (*admitv1.RenewResponse, error)
+	onRelease func(n int, r *admitv1.ReleaseRequest) (admitv1.LeaseResult, error)
+	onNextDue func(ctx context.Context, n int, r *admitv1.NextDueRequest) ([]*admitv1.Claim, error)
+
+	mu       sync.Mutex
+	acquires []call[admitv1.AcquireRequest]
+	renews   []call[admitv1.RenewRequest]
+	releases []call[admitv1.ReleaseRequest]
+	polls    []call[admitv1.NextDueRequest]
+}
+
+// note adds a call to a list and returns its place in it, from 0.
+func note[Req any](f *fake, calls *[]call[Req], req *Req) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*calls = append(*calls, call[Req]{req, time.Since(f.began)})
+	return len(*calls) - 1
+}
+
+// noted returns what a list has so far.
+func noted[Req any](f *fake, calls *[]call[Req]) []call[Req] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(*calls)
+}
+
+func (f *fake) Acquire(_ context.Context, r *admitv1.AcquireRequest) (*admitv1.AcquireResponse, error) {
+	n := note(f, &f.acquires, r)
+	if f.onAcquire == nil {
+		return &admitv1.AcquireResponse{Decision: granted(permit("p", 30*time.Second))}, nil
+	}
+	d, err := f.onAcquire(n, r)
+	return &admitv1.AcquireResponse{Decision: d}, err
+}
+
+func (f *fake) Renew(ctx context.Context, r *admitv1.RenewRequest) (*admitv1.RenewResponse, error) {
+	n := note(f, &f.renews, r)
+	if f.onRenew != nil {
+		return f.onRenew(ctx, n, r)
+	}
+	return renewed(r, 30*time.Second), nil
+}
+
+func (f *fake) Release(_ context.Context, r *admitv1.ReleaseRequest) (*admitv1.ReleaseResponse, error) {
+	n := note(f, &f.releases, r)
+	if f.onRelease == nil {
+		return &admitv1.ReleaseResponse{Result: admitv1.LeaseResult_LEASE_RESULT_RELEASED}, nil
+	}
+	result, err := f.onRelease(n, r)
+	return &admitv1.ReleaseResponse{Result: result}, err
+}
+
+func (f *fake) NextDue(ctx context.Context, r *admitv1.NextDueRequest) (*admitv1.NextDueResponse, error) {
+	n := note(f, &f.polls, r)
+	var (
+		claims []*admitv1.Claim
+		err    error
+	)
+	if f.onNextDue != nil {
+		claims, err = f.onNextDue(ctx, n, r)
+	}
+	if err == nil && len(claims) == 0 {
+		hold(ctx, r.GetMaxWait().AsDuration())
+	}
+	return &admitv1.NextDueResponse{Claims: claims}, err
+}
+
+// hold waits as a parked poll does.
+func hold(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// inBubble runs a test against the fake on virtual time.
+func inBubble(t *testing.T, f *fake, test func(t *testing.T, c *client.Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f.began = time.Now()
+		listener := bufconn.Listen(1 << 16)
+		server := grpc.NewServer(grpc.WaitForHandlers(true))
+		admitv1.RegisterAdmissionServiceServer(server, f)
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(listener) }()
+		c, err := client.Dial("passthrough:///fake", client.WithDialOptions(
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) })))
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, c)
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		server.Stop()
+		<-served
+	})
+}
+
+func permit(token string, ttl time.Duration) *admitv1.Permit {
+	return &admitv1.Permit{
+		Token: token, Fence: 7, Pool: "email", Tenant: "acme", Lane: "default",
+		State: admitv1.PermitState_PERMIT_STATE_LIVE, ExpiresIn: durationpb.New(ttl),
+	}
+}
+
+func granted(p *admitv1.Permit) *admitv1.Decision {
+	return &admitv1.Decision{Outcome: &admitv1.Decision_Permit{Permit: p}}
+}
+
+func shed(s *admitv1.Shed) *admitv1.Decision {
+	return &admitv1.Decision{Outcome: &admitv1.Decision_Shed{Shed: s}}
+}
+
+func renewed(r *admitv1.RenewRequest, ttl time.Duration) *admitv1.RenewResponse {
+	resp := &admitv1.RenewResponse{}
+	for range r.GetTokens() {
+		resp.Results = append(resp.Results, &admitv1.RenewResult{
+			Result: admitv1.LeaseResult_LEASE_RESULT_RENEWED, ExpiresIn: durationpb.New(ttl),
+		})
+	}
+	return resp
+}
+
+// refusal is a status as the server makes it.
+func refusal(code codes.Code, reason string, retryIn time.Duration) error {
+	st, err := status.New(code, "as told").WithDetails(
+		&errdetails.ErrorInfo{Reason: reason, Domain: "admit"},
+		&errdetails.RetryInfo{RetryDelay: durationpb.New(retryIn)})
+	if err != nil {
+		panic(err)
+	}
+	return st.Err()
+}
