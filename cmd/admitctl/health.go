@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/admitd/admit/client"
+	"github.com/admitd/admit/internal/buildinfo"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+)
+
+func (a *app) healthCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "health [POOL]",
+		Short:             "Show how the pools stand",
+		Long:              "Show how the pools stand: permits, lanes, buckets, and what is held and why.",
+		Example:           "  admitctl health email",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completePool,
+		RunE: a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string) error {
+			req := &admitv1.QueueHealthRequest{}
+			if len(args) > 0 {
+				req.Pool = args[0]
+			}
+			resp, err := c.Status().QueueHealth(ctx, req)
+			if err != nil {
+				return err
+			}
+			return a.print(resp, func(w io.Writer) { healthText(w, resp) })
+		}),
+	}
+}
+
+func healthText(w io.Writer, h *admitv1.QueueHealthResponse) {
+	fmt.Fprintf(w, "policy revision %d, log index %d, cluster time %s\n",
+		h.GetPolicyRevision(), h.GetLogIndex(), h.GetClusterTime().AsDuration().Round(time.Second))
+	for _, p := range h.GetPools() {
+		fmt.Fprintf(w, "\npool %s: %s, %d tenants, %d entries, %d dead\n",
+			p.GetPool(), permits(p), p.GetTenants(), p.GetEntries(), p.GetDead())
+		table(w, "LANE DEPTH OLDEST ACTIVE STATE", func(row func(...any)) {
+			for _, l := range p.GetLanes() {
+				row(l.GetLane(), l.GetDepth(), short(l.GetOldestAge()), l.GetActive(), pausedText(l.GetPaused(), ""))
+			}
+		})
+		if len(p.GetBuckets()) > 0 {
+			table(w, "BUCKET LEVEL CAPACITY STATE", func(row func(...any)) {
+				for _, b := range p.GetBuckets() {
+					row(b.GetBucket(), b.GetLevel(), b.GetCapacity(), pausedText(b.GetPaused(), short(b.GetPausedFor())))
+				}
+			})
+		}
+		for _, held := range p.GetHeld() {
+			fmt.Fprintf(w, "held: %d for %s\n", held.GetTenants(), apiName(held.GetReason(), "REASON_"))
+		}
+	}
+}
+
+func permits(p *admitv1.PoolHealth) string {
+	if p.MaxActive == nil {
+		return fmt.Sprintf("%d permits", p.GetActive())
+	}
+	return fmt.Sprintf("%d of %d permits", p.GetActive(), p.GetMaxActive())
+}
+
+func pausedText(paused bool, rest string) string {
+	switch {
+	case !paused:
+		return ""
+	case rest == "":
+		return "paused"
+	}
+	return "paused for " + rest
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Show which build this is",
+		Example: "  admitctl version",
+		Args:    cobra.NoArgs,
+		RunE: a.does(func(context.Context, *cobra.Command, []string) error {
+			fmt.Fprintln(a.stdout, "admitctl", buildinfo.String())
+			return nil
+		}),
+	}
+}
+
+// completionTimeout keeps a shell from hanging on a node that is not there.
+const completionTimeout = time.Second
+
+// completePool offers the pools of the policy in force as first argument.
+func (a *app) completePool(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	c, err := client.Dial(a.addr)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer c.Close()
+	resp, err := c.Policy().GetPolicy(ctx, &admitv1.GetPolicyRequest{})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, p := range resp.GetPolicy().GetPools() {
+		names = append(names, p.GetName())
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"admitctl": main})
+}
+
+// Each script runs admitctl as a user would. One that begins with `node` talks to
+// a real admitd of its own.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"node": startNode,
+			"code": runForCode,
+			"save": saveStdout,
+		},
+	})
+}
+
+// admitd is the path of the real binary, built once.
+var admitd = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "admitd")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "admitd")
+	out, err := exec.Command("go", "build", "-o", path, "github.com/admitd/admit/cmd/admitd").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building admitd: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// startNode starts an admitd on a free port and points ADMIT_ADDR at it:
+// `node [policy file]`.
+func startNode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: node [policy file]")
+	}
+	path, err := admitd()
+	ts.Check(err)
+	argv := []string{"--data", ts.MkAbs("data"), "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0"}
+	if len(args) == 1 {
+		argv = append(argv, "--policy-file", ts.MkAbs(args[0]))
+	}
+	cmd := exec.Command(path, argv...)
+	var log strings.Builder
+	cmd.Stderr = &log
+	stdout, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			ts.Logf("admitd: %v\n%s", err, log.String())
+		}
+	})
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		_, rest, ok := strings.Cut(lines.Text(), "admitd is ready: gRPC on ")
+		if addr, _, found := strings.Cut(rest, ","); ok && found {
+			ts.Setenv("ADMIT_ADDR", addr)
+			go func() { // so that admitd never waits for a reader; ends with it
+				for lines.Scan() {
+				}
+			}()
+			return
+		}
+	}
+	ts.Fatalf("admitd did not become ready:\n%s", log.String())
+}
+
+// runForCode runs admitctl and wants an exit code: `code 3 acquire …`.
+func runForCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: code N [argument...]")
+	}
+	err := ts.Exec("admitctl", args[1:]...)
+	got := "0"
+	if exit, ok := err.(*exec.ExitError); ok {
+		got = fmt.Sprint(exit.ExitCode())
+	} else {
+		ts.Check(err)
+	}
+	if got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
+// saveStdout keeps the last output, without the newline at its end, in a variable:
+// `save NAME`.
+func saveStdout(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: save NAME")
+	}
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
