@@ -3,23 +3,23 @@ package admission
 // hear prepares an Acquire for dispatch. It returns nil when the answer needs
 // none: an error, a replay, or a reason that no other grant can change.
 func (s *State) hear(op *Acquire, now Instant) (*ask, *AcquireResult) {
-	a := &ask{op: op, result: &AcquireResult{}}
+	a := &ask{op: op}
 	p := s.pools.byName(op.Pool)
 	if p == nil {
 		a.result.Err = poolNotFound(op.Pool)
-		return nil, a.result
+		return nil, &a.result
 	}
 	t := p.tenant(op.Tenant)
 	lane, err := t.laneFor(op.Category)
 	if err != nil {
 		a.result.Err = err
-		return nil, a.result
+		return nil, &a.result
 	}
 	a.demand = t.demand(lane)
 	if s.replay(a, now) {
-		return nil, a.result
+		return nil, &a.result
 	}
-	return a, a.result
+	return a, &a.result
 }
 
 // replay answers an ask whose request id was granted before.
@@ -74,10 +74,12 @@ func (s *State) answer(a *ask) {
 		s.leaveSeat(d)
 	}
 	p := s.grant(d, order{cost: a.op.Cost, ttl: a.op.TTL, nonce: a.op.Nonce, worker: a.op.WorkerID})
-	s.noteRequest(&requestRow{
-		pool: d.tenant.pool, tenant: d.tenant.id, id: a.op.RequestID, digest: a.op.digest(),
-		tokens: []Token{p.token}, fence: p.fence,
-	})
+	if a.op.RequestID != "" {
+		s.noteRequest(&requestRow{
+			pool: d.tenant.pool, tenant: d.tenant.id, id: a.op.RequestID, digest: a.op.digest(),
+			tokens: []Token{p.token}, fence: p.fence,
+		})
+	}
 	a.result.Decision.Permit = s.view(p, s.t)
 	s.reseatTenant(d.tenant)
 }

@@ -97,35 +97,46 @@ type contest struct {
 
 // decide dispatches what is asked for, pool by pool.
 func (s *State) decide(ops []Op, results []Result) {
-	var contests []contest
-	at := func(p *pool) *contest {
-		for i := range contests {
-			if contests[i].pool == p {
-				return &contests[i]
-			}
-		}
-		contests = append(contests, contest{pool: p})
-		return &contests[len(contests)-1]
-	}
 	for i, op := range ops {
 		switch op := op.(type) {
 		case *Acquire:
 			a, res := s.hear(op, s.t)
 			results[i] = res
 			if a != nil {
-				c := at(a.demand.tenant.pool)
+				c := s.contest(a.demand.tenant.pool)
 				c.asks = append(c.asks, a)
 			}
 		case *NextDue:
 			q, res := s.attend(op)
 			results[i] = res
 			if q != nil {
-				c := at(q.pool)
+				c := s.contest(q.pool)
 				c.polls = append(c.polls, q)
 			}
 		}
 	}
-	for _, c := range contests {
+	for i := range s.contests {
+		c := &s.contests[i]
 		s.dispatch(c.pool, c.asks, c.polls)
+		clear(c.asks)
+		clear(c.polls)
 	}
+	s.contests = s.contests[:0]
+}
+
+// contest returns the pool's contest of this entry.
+func (s *State) contest(p *pool) *contest {
+	for i := range s.contests {
+		if s.contests[i].pool == p {
+			return &s.contests[i]
+		}
+	}
+	if n := len(s.contests); n < cap(s.contests) { // its slices serve again
+		s.contests = s.contests[:n+1]
+		c := &s.contests[n]
+		c.pool, c.asks, c.polls = p, c.asks[:0], c.polls[:0]
+		return c
+	}
+	s.contests = append(s.contests, contest{pool: p})
+	return &s.contests[len(s.contests)-1]
 }

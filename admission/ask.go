@@ -9,16 +9,21 @@ import (
 type ask struct {
 	op     *Acquire
 	demand *demand
-	result *AcquireResult
+	result AcquireResult
+	// next is the next ask of its line; line is the line that it leads, if any.
+	next *ask
+	line askLine
 }
 
 // askLine is the asks of one tenant in one lane, in the order of the entry. It
 // stands among its lane's lines as the demand would stand in the order.
 type askLine struct {
-	demand *demand
-	asks   []*ask
+	demand      *demand
+	first, last *ask
 	// arrival is the place of its first ask in the entry.
 	arrival int
+	// at is its index in the heap.
+	at int
 }
 
 // lineKey finds an askLine. It goes by name: a new tenant has no identity before
@@ -31,22 +36,28 @@ type lineKey struct {
 // askLines is a heap of a lane's lines in fair order.
 type askLines []*askLine
 
-// lineUp groups a pool's asks by lane and tenant.
-func lineUp(p *pool, asks []*ask) []askLines {
-	lines := make([]askLines, len(p.lanes))
-	found := make(map[lineKey]*askLine, len(asks))
+// lineUp groups the asks of a pool by lane and tenant into pool.lines.
+func (p *pool) lineUp(asks []*ask) {
+	for len(p.lines) < len(p.lanes) {
+		p.lines = append(p.lines, nil)
+	}
+	var found map[lineKey]*askLine
+	if len(asks) > 1 {
+		found = make(map[lineKey]*askLine, len(asks))
+	}
 	for i, a := range asks {
-		l := a.demand.lane
-		key := lineKey{a.demand.tenant.id, l}
+		key := lineKey{a.demand.tenant.id, a.demand.lane}
 		if line := found[key]; line != nil {
-			line.asks = append(line.asks, a)
+			line.last.next, line.last = a, a
 			continue
 		}
-		line := &askLine{demand: a.demand, asks: []*ask{a}, arrival: i}
-		found[key] = line
-		lines[l.rank] = append(lines[l.rank], line)
+		a.line = askLine{demand: a.demand, first: a, last: a, arrival: i}
+		if found != nil {
+			found[key] = &a.line
+		}
+		a.demand.asking = &a.line
+		p.lines[a.demand.lane.rank].Push(&a.line)
 	}
-	return lines
 }
 
 // first returns the line to be served next, if it is of that class.
@@ -60,11 +71,12 @@ func (q askLines) first(k classKind) *askLine {
 // advance takes the first ask off the first line, after it was answered.
 func (q *askLines) advance() {
 	line := (*q)[0]
-	if line.asks = line.asks[1:]; len(line.asks) == 0 {
-		heap.Pop(q)
+	if line.first = line.first.next; line.first != nil {
+		heap.Fix(q, 0)
 		return
 	}
-	heap.Fix(q, 0)
+	line.demand.asking = nil
+	heap.Pop(q)
 }
 
 // before says whether the line goes before a demand of its class that waits in
@@ -86,9 +98,16 @@ func (q askLines) Less(i, j int) bool {
 	) < 0
 }
 
-func (q askLines) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q askLines) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].at, q[j].at = i, j
+}
 
-func (q *askLines) Push(x any) { *q = append(*q, x.(*askLine)) }
+func (q *askLines) Push(x any) {
+	line := x.(*askLine)
+	line.at = len(*q)
+	*q = append(*q, line)
+}
 
 func (q *askLines) Pop() any {
 	old := *q

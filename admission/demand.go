@@ -21,6 +21,8 @@ type demand struct {
 	unsettled bool
 	// aside says that it is set aside for the rest of a dispatch.
 	aside bool
+	// asking is its line in a dispatch, if it has one.
+	asking *askLine
 }
 
 // oldestDue returns when the oldest of the demand's due entries first came due.

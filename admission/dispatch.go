@@ -13,16 +13,18 @@ import "container/heap"
 type dispatch struct {
 	*State
 	polls []*poll
-	asks  []askLines // by rank
 	// arrived is the last place given out before this dispatch.
 	arrived uint64
 }
 
 // dispatch answers the asks and serves the polls of one pool.
 func (s *State) dispatch(p *pool, asks []*ask, polls []*poll) {
-	d := dispatch{State: s, polls: polls, asks: lineUp(p, asks), arrived: s.seq}
+	d := dispatch{State: s, polls: polls, arrived: s.seq}
+	p.lineUp(asks)
 	for _, l := range p.lanes {
-		heap.Init(&d.asks[l.rank])
+		if lines := &p.lines[l.rank]; lines.Len() > 1 {
+			heap.Init(lines)
+		}
 		for k := range classCount {
 			d.serve(l, k)
 		}
@@ -36,19 +38,19 @@ func (s *State) dispatch(p *pool, asks []*ask, polls []*poll) {
 // serve goes through one class of one lane until nothing in it can be served.
 // Every ask is answered: one that does not fit is shed.
 func (d *dispatch) serve(l *lane, k classKind) {
-	asks := &d.asks[l.rank]
+	lines := &l.pool.lines[l.rank]
 	for {
-		line := asks.first(k)
+		line := lines.first(k)
 		next, due := d.nextDue(l, k)
 		switch {
 		case line == nil && !due:
 			return
 		case line != nil && (!due || line.before(next, d.arrived)):
-			a := line.asks[0]
+			a := line.first
 			a.demand = line.demand
 			d.answer(a)
 			line.demand = a.demand
-			asks.advance()
+			lines.advance()
 		default:
 			d.serveDue(next.demand)
 		}
@@ -87,6 +89,9 @@ func (d *dispatch) serveDue(dm *demand) {
 		d.claim(to, dm, e)
 	}
 	d.reseatTenant(dm.tenant)
+	if dm.asking != nil { // the grant moved it in both orders
+		heap.Fix(&dm.lane.pool.lines[dm.lane.rank], dm.asking.at)
+	}
 }
 
 // pollFor returns the first poll that takes the demand's next entry, or nil.

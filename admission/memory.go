@@ -108,9 +108,6 @@ func (s *State) request(p *pool, tenant, id string, digest uint64) (*requestRow,
 
 // noteRequest remembers what was granted to an id.
 func (s *State) noteRequest(r *requestRow) {
-	if r.id == "" {
-		return
-	}
 	s.seq++
 	r.at, r.seq = s.t, s.seq
 	s.adoptRequest(r)

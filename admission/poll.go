@@ -115,7 +115,7 @@ func (q *poll) take(d *demand, p *permitRow, c Claim) {
 // conclude closes the poll after dispatch.
 func (s *State) conclude(q *poll) {
 	q.result.full = q.full()
-	if len(q.tokens) > 0 {
+	if q.op.RequestID != "" && len(q.tokens) > 0 {
 		s.noteRequest(&requestRow{pool: q.pool, id: q.op.RequestID, digest: q.op.digest(), tokens: q.tokens})
 	}
 }

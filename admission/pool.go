@@ -41,6 +41,8 @@ type pool struct {
 	dormant  *btree.BTreeG[routeDue] // routes not in a ring, by the due time of their head
 	ripening *btree.BTreeG[routeDue] // routes in a ring with entries not counted as due yet
 	wanting  *btree.BTreeG[*tenant]  // tenants with due demand, in the order of their hash
+	// lines are the asks of a dispatch, by rank; empty otherwise.
+	lines []askLines
 }
 
 // poolBucket is a POOL bucket.

@@ -51,6 +51,8 @@ type State struct {
 	unsettled []*demand
 	// stirred are the classes marked for rest.
 	stirred []*class
+	// contests are those of the entry that is being applied.
+	contests []contest
 }
 
 // spots is queued entries by route and place.
@@ -106,4 +108,15 @@ func (s *State) Deadline() (at Instant, ok bool) {
 		}
 	}
 	return at.Add(s.leaseOffset), ok
+}
+
+// Due returns when, by the wall clock, the next route comes due: time must move
+// on then as well, so that depths are true where nobody polls.
+func (s *State) Due() (w Wall, ok bool) {
+	for _, p := range s.pools.list {
+		if first, any := p.dormant.Min(); any && (!ok || first.at.first < w) {
+			w, ok = first.at.first, true
+		}
+	}
+	return w, ok
 }
