@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"buf.build/go/protoyaml"
 	"go.yaml.in/yaml/v3"
@@ -73,7 +74,11 @@ func FromNode(name string, root *yaml.Node) (*admitv1.Policy, admission.Policy, 
 			continue
 		}
 		node := t.nearest(p.key)
-		t.problems = append(t.problems, Problem{Line: node.Line, Column: node.Column, Field: v.Field, Message: v.Message})
+		message := v.Message
+		if t.isValueOf(node, p.key) && !strings.Contains(message, "found") {
+			message += ", got " + Found(node)
+		}
+		t.problems = append(t.problems, Problem{Line: node.Line, Column: node.Column, Field: v.Field, Message: message})
 	}
 	if err := NewFileError(name, t.problems); err != nil {
 		return nil, admission.Policy{}, err

@@ -14,7 +14,7 @@ import (
 )
 
 // Each file of testdata/invalid begins with the errors it must draw, as
-// comments without the file's name.
+// comments without the file's name; comments beside are `#:`.
 func TestInvalidFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/invalid/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -86,4 +86,43 @@ func TestAFileThatIsTooLarge(t *testing.T) {
 	if !errors.As(err, &file) || !strings.Contains(err.Error(), "big.yaml:1:1: expected at most 262144 bytes") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// Whatever the bytes, Load returns a policy that keeps the rules, or errors that
+// have a place in the file.
+func FuzzLoad(f *testing.F) {
+	files, err := filepath.Glob("testdata/*/*")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no files: %v", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		msg, core, err := policy.Load("f.yaml", data)
+		if err != nil {
+			var file *policy.FileError
+			if !errors.As(err, &file) || len(file.Problems) == 0 {
+				t.Fatalf("got %v, want a FileError", err)
+			}
+			lines := strings.Count(string(data), "\n") + 1
+			for _, p := range file.Problems {
+				if p.Line < 1 || p.Line > lines || p.Column < 1 || p.Message == "" {
+					t.Errorf("problem %+v has no place in %d lines", p, lines)
+				}
+			}
+			return
+		}
+		if found := core.Validate(); len(found) != 0 {
+			t.Errorf("loads although %v", found)
+		}
+		back, violations := policy.FromProto(policy.ToProto(core))
+		if len(violations) != 0 || !proto.Equal(policy.ToProto(back), policy.ToProto(core)) {
+			t.Errorf("%v does not survive the round trip", msg)
+		}
+	})
 }

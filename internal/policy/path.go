@@ -26,25 +26,17 @@ func (p path) index(i int) path {
 }
 
 func (p path) entry(key string) path {
-	return path{fmt.Sprintf("%s[%q]", p.shown, key), p.key + separator + key}
+	return path{fmt.Sprintf("%s[%s]", p.shown, key), p.key + separator + key}
 }
 
-// parsePath reads a path as the core writes it: `pools[0].categories["otp"]`.
+// parsePath reads a path as the core writes it: `pools[0].categories[otp]`.
 func parsePath(shown string) path {
 	var key strings.Builder
 	for rest := shown; rest != ""; {
 		var segment string
-		switch {
-		case strings.HasPrefix(rest, `["`):
-			quoted, err := strconv.QuotedPrefix(rest[1:])
-			if err != nil {
-				return path{shown, key.String()}
-			}
-			segment, _ = strconv.Unquote(quoted)
-			rest = strings.TrimPrefix(rest[1+len(quoted):], "]")
-		case rest[0] == '[':
-			segment, rest, _ = strings.Cut(rest[1:], "]")
-		default:
+		if inside, ok := strings.CutPrefix(rest, "["); ok {
+			segment, rest, _ = strings.Cut(inside, "]")
+		} else {
 			rest = strings.TrimPrefix(rest, ".")
 			end := strings.IndexAny(rest, ".[")
 			if end < 0 {

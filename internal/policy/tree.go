@@ -109,8 +109,13 @@ func (t *tree) single(p path, node *yaml.Node, field protoreflect.FieldDescripto
 	}
 }
 
-// wrongValue reports a scalar that its field can't take.
+// wrongValue reports a scalar that its field can't take. What else a message
+// needs may hang on a switch in it.
 func (t *tree) wrongValue(node *yaml.Node) {
+	if t.fields[node].Kind() == protoreflect.BoolKind {
+		around, _ := parent(t.paths[node].key)
+		t.tainted = append(t.tainted, around)
+	}
 	t.report(t.paths[node], node, "expected %s, got %s", expected(t.fields[node]), Found(node))
 }
 
@@ -146,15 +151,41 @@ func (t *tree) nearest(key string) *yaml.Node {
 	}
 }
 
+// isValueOf says whether a node is the scalar of a field, so that what is wrong
+// there is its value. In a map it may be the key.
+func (t *tree) isValueOf(node *yaml.Node, key string) bool {
+	field := t.fields[node]
+	return field != nil && node == t.nodes[key] && !field.ContainingMessage().IsMapEntry()
+}
+
 // unsure says that a rule may seem broken at a place only because something
 // there could not be read.
 func (t *tree) unsure(key string) bool {
 	for _, tainted := range t.tainted {
-		if outer, _ := parent(tainted); key == outer || within(key, tainted) {
+		if outer, _ := parent(tainted); key == outer || within(key, tainted) || refers(key, tainted) {
 			return true
 		}
 	}
 	return false
+}
+
+// references names the list of a pool that holds what a field refers to.
+var references = map[string]string{
+	"leave_tokens": "buckets", "overrides": "buckets", "categories": "lanes",
+}
+
+// refers says whether a place refers to what a list of the same pool holds.
+func refers(key, list string) bool {
+	pool, ok := parent(list)
+	if !ok || !within(key, pool) {
+		return false
+	}
+	for segment := range strings.SplitSeq(key[len(pool):], separator) {
+		if to, ok := references[segment]; ok && pool+separator+to == list {
+			return true
+		}
+	}
+	return strings.HasSuffix(key, separator+"lane") && list == pool+separator+"lanes"
 }
 
 // findField finds a field by its name in the API or in its JSON form.
