@@ -62,9 +62,6 @@ func (s *State) answer(a *ask) {
 	if s.replay(a, s.t) { // by an earlier ask of this entry
 		return
 	}
-	if a.demand.row == nil { // an earlier ask may have made it known
-		a.demand = a.demand.tenant.pool.tenant(a.op.Tenant).demand(a.demand.lane)
-	}
 	d := a.demand
 	if !s.fits(d, a.op.Cost, s.t) || s.memoryRefuses(a) {
 		a.result.Decision.Shed = s.explain(a, s.t)

@@ -60,6 +60,20 @@ func (p *pool) lineUp(asks []*ask) {
 	}
 }
 
+// order makes the lines a heap. A tenant that was new when it asked may have
+// become known through a higher lane meanwhile.
+func (q *askLines) order() {
+	for _, line := range *q {
+		if d := line.demand; d.row == nil {
+			line.demand = d.tenant.pool.tenant(d.tenant.id).demand(d.lane)
+			line.demand.asking = line
+		}
+	}
+	if q.Len() > 1 {
+		heap.Init(q)
+	}
+}
+
 // first returns the line to be served next, if it is of that class.
 func (q askLines) first(k classKind) *askLine {
 	if len(q) == 0 || q[0].demand.kind() != k {

@@ -22,9 +22,7 @@ func (s *State) dispatch(p *pool, asks []*ask, polls []*poll) {
 	d := dispatch{State: s, polls: polls, arrived: s.seq}
 	p.lineUp(asks)
 	for _, l := range p.lanes {
-		if lines := &p.lines[l.rank]; lines.Len() > 1 {
-			heap.Init(lines)
-		}
+		p.lines[l.rank].order()
 		for k := range classCount {
 			d.serve(l, k)
 		}
@@ -49,7 +47,6 @@ func (d *dispatch) serve(l *lane, k classKind) {
 			a := line.first
 			a.demand = line.demand
 			d.answer(a)
-			line.demand = a.demand
 			lines.advance()
 		default:
 			d.serveDue(next.demand)

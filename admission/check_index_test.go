@@ -1,0 +1,291 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+)
+
+// checkRoutes checks where each route stands: with its head due in a ring and in
+// heads, else among the dormant.
+func (c *census) checkRoutes() {
+	c.ready = map[*demand]int{}
+	dormant, ripening := map[*pool]int{}, map[*pool]int{}
+	ready := 0
+	for key, r := range c.routesByName {
+		where := fmt.Sprintf("route %s/%s/%q", r.demand.tenant.id, r.demand.lane.name, r.name)
+		c.equal(where+" is keyed by its names", key, routeKey{r.demand, r.name})
+		c.equal(where+" queued", r.queued, c.queued[r])
+		c.equal(where+" is needed", r.queued > 0, true)
+		p := r.demand.tenant.pool
+		inLine, anyInLine := r.firstIn(c.line)
+		if r.row == nil {
+			dormant[p]++
+			c.equal(where+" sleeps until", r.sleeps, c.soonest(r, inLine, anyInLine))
+			_, ok := p.dormant.Get(r.sleeps)
+			c.equal(where+" is dormant", ok, true)
+			c.equal(where+" has no due entry counted", r.ripe, int64(0))
+			c.equal(where+" is in no ring", r.next == nil && r.headed == head{}, true)
+			continue
+		}
+		ready++
+		c.ready[r.demand]++
+		row, ok := c.routes.Get(r.row)
+		c.equal(where+" has its row", ok && row == r.row, true)
+		c.checkReady(where, r, inLine, anyInLine)
+		if r.sleeps.route != nil {
+			ripening[p]++
+		}
+	}
+	c.equal("ready routes", c.routes.Len(), ready)
+	c.equal("heads", c.heads.Len(), ready)
+	for _, p := range c.pools.list {
+		c.equal("pool "+p.name+" dormant", p.dormant.Len(), dormant[p])
+		c.equal("pool "+p.name+" ripening", p.ripening.Len(), ripening[p])
+	}
+}
+
+// soonest returns when something in line from first on, or delayed, is due.
+func (c *census) soonest(r *route, first spot, any bool) routeDue {
+	at := routeDue{}
+	if any {
+		at = routeDue{first.at, r}
+	}
+	c.delayed.Scan(func(d spot) bool {
+		if d.route == r.num && (at.route == nil || d.at.compare(at.at) < 0) {
+			at = routeDue{d.at, r}
+		}
+		return true
+	})
+	return at
+}
+
+func (c *census) checkReady(where string, r *route, inLine spot, anyInLine bool) {
+	ripe := int64(0)
+	next, anyNext := spot{}, false
+	c.line.Scan(func(s spot) bool {
+		if s.route == r.num {
+			if s.at.compare(r.row.ripe) <= 0 {
+				ripe++
+			} else if !anyNext {
+				next, anyNext = s, true
+			}
+		}
+		return true
+	})
+	c.equal(where+" due", r.ripe, ripe)
+	c.equal(where+" ripens next", r.sleeps, c.soonest(r, next, anyNext))
+	if r.sleeps.route != nil {
+		_, ok := r.demand.tenant.pool.ripening.Get(r.sleeps)
+		c.equal(where+" is ripening", ok, true)
+	}
+	c.equal(where+" has a head", anyInLine, true)
+	c.equal(where+" is headed by", r.headed, head{r.demand.num, inLine.at})
+	_, ok := c.heads.Get(r.headed)
+	c.equal(where+" is in heads", ok, true)
+}
+
+// checkDemands checks each demand's ring, counts and seat.
+func (c *census) checkDemands() {
+	c.demands.Scan(func(row *demandRow) bool {
+		d := row.demand
+		where := "demand " + d.tenant.id + "/" + d.lane.name
+		turn, n, due := uint64(0), 0, int64(0)
+		for r := d.ring.front; r != nil; {
+			c.equal(where+" has ready routes of its own in the ring", r.row != nil && r.demand == d && r.next.prev == r, true)
+			c.equal(where+" ring is in order of turns", r.row.turn > turn, true)
+			turn = r.row.turn
+			n++
+			due += r.ripe
+			if r = r.next; r == d.ring.front {
+				break
+			}
+		}
+		c.equal(where+" ring", n, c.ready[d])
+		c.equal(where+" due", d.due, due)
+		c.checkSeat(where, d)
+		return true
+	})
+}
+
+// checkSeat checks that a demand sits where its class says, and is findable
+// there [I7].
+func (c *census) checkSeat(where string, d *demand) {
+	to, wakeAt := d.classify(c.t)
+	c.equal(where+" seat", d.row.seat, to)
+	c.equal(where+" wakes", d.wakeAt, wakeAt)
+	if d.wakeAt != never {
+		_, ok := d.tenant.pool.rates.Get(wakeup{d.wakeAt, d})
+		c.equal(where+" waits for tokens", ok, true)
+	}
+	c.equal(where+" wants", d.wants, d.row.seat != unseated)
+	if !d.row.seat.ordered() {
+		c.equal(where+" is not listed as servable", d.listed, oldestDue{})
+		return
+	}
+	class := &d.lane.classes[d.row.seat.class()]
+	at, ok := class.order.Get(d.position())
+	c.equal(where+" is in the order", ok && at.demand == d, true)
+	c.equal(where+" tag is at the floor or above", at.tag >= class.floor, true)
+	oldest, ok := Wall(0), false
+	for r := d.ring.front; r != nil; {
+		if first, any := r.firstIn(c.line); any && (!ok || first.at.first < oldest) {
+			oldest, ok = first.at.first, true
+		}
+		if r = r.next; r == d.ring.front {
+			break
+		}
+	}
+	c.equal(where+" oldest due entry", d.listed, oldestDue{oldest, d})
+	_, ok = d.lane.oldest.Get(d.listed)
+	c.equal(where+" is listed as servable", ok, true)
+}
+
+// checkLanes checks what is counted for a lane over its demands.
+func (c *census) checkLanes(p *pool) {
+	rates := 0
+	for rank, l := range p.lanes {
+		where := "lane " + p.name + "/" + l.name
+		c.equal(where+" rank", l.rank, rank)
+		c.equal(where+" is of its pool", l.pool == p, true)
+		c.equal(where+" reserves", len(l.leaveTokens), len(p.buckets))
+		var held [reasonCount]int64
+		depth, listed := int64(0), 0
+		var ordered [classCount]int
+		for _, t := range p.tenants {
+			for _, d := range t.demands {
+				if d.lane != l {
+					continue
+				}
+				switch at := d.row.seat; {
+				case at.ordered():
+					ordered[at.class()]++
+					depth += d.due
+					listed++
+				case at != unseated:
+					held[at.reason()]++
+				}
+				if d.wakeAt != never {
+					rates++
+				}
+				for k := range l.classes {
+					c.equal(where+" top is the highest tag", d.row.tags[k] <= max(l.classes[k].top, l.classes[k].floor), true)
+				}
+			}
+		}
+		c.equal(where+" held", l.held, held)
+		c.equal(where+" depth", l.depth, depth)
+		c.equal(where+" oldest", l.oldest.Len(), listed)
+		for k := range l.classes {
+			c.equal(where+" order", l.classes[k].order.Len(), ordered[k])
+			c.equal(where+" is at rest", l.classes[k].stirred, false)
+		}
+	}
+	c.equal("pool "+p.name+" rates", p.rates.Len(), rates)
+}
+
+// checkTenants checks what is counted over a pool's tenants.
+func (c *census) checkTenants(p *pool) {
+	strangers, wanting, idle := int64(0), 0, 0
+	for id, t := range p.tenants {
+		where := "tenant " + p.name + "/" + id
+		row, ok := c.tenants.Get(t.row)
+		c.equal(where+" is known", ok && row == t.row && t.id == id && t.pool == p, true)
+		c.equal(where+" share", t.share == p.shareOf(id), true)
+		c.equal(where+" buckets", len(t.row.buckets), len(p.fairUse))
+		if p.overrides[id] == nil {
+			strangers++
+		}
+		wants := 0
+		for _, d := range t.demands {
+			if d.row.seat != unseated {
+				wants++
+			}
+		}
+		c.equal(where+" wants", t.wanting, wants)
+		if wants > 0 {
+			wanting++
+			_, ok := p.wanting.Get(t)
+			c.equal(where+" is wanting", ok, true)
+		}
+		idle += c.checkIdle(where, t)
+		for i, spec := range t.share.buckets {
+			c.checkBucket(where+" bucket "+spec.name, spec, &t.row.buckets[i])
+		}
+	}
+	c.equal("pool "+p.name+" strangers", p.strangers, strangers)
+	c.equal("pool "+p.name+" wanting", p.wanting.Len(), wanting)
+	c.equal("pool "+p.name+" idle", p.idle.Len(), idle)
+}
+
+// checkIdle checks that a tenant will be forgotten exactly if nothing keeps it,
+// and not before its buckets are full.
+func (c *census) checkIdle(where string, t *tenant) int {
+	full := Instant(0)
+	for i, spec := range t.share.buckets {
+		full = max(full, t.row.buckets[i].fullAt(spec))
+	}
+	kept := t.active > 0 || t.entries > 0 || t.row.paused || full == never
+	c.equal(where+" will be forgotten", t.row.idleAt != 0, !kept)
+	if kept {
+		return 0
+	}
+	c.equal(where+" is full before it is forgotten", t.row.idleAt >= full, true)
+	_, ok := t.pool.idle.Get(idleness{t.row.idleAt, t})
+	c.equal(where+" is idle", ok, true)
+	return 1
+}
+
+// checkPool checks the pool's own buckets.
+func (c *census) checkPool(p *pool) {
+	c.equal("pool "+p.name+" is under its name", c.pools.names[p.name] == p, true)
+	c.equal("pools by name", len(c.pools.names), len(c.pools.list))
+	for i := range p.buckets {
+		c.checkBucket("bucket "+p.name+"/"+p.buckets[i].name, p.buckets[i].bucketSpec, &p.buckets[i].bucketState)
+	}
+}
+
+func (c *census) checkBucket(where string, spec *bucketSpec, b *bucketState) {
+	c.equal(where+" holds no more than its capacity", b.used >= 0, true)
+	c.equal(where+" owes at most one capacity", spec.blocked || b.used <= 2*spec.capacity, true)
+	c.equal(where+" carries less than a token", b.rem >= 0 && b.rem < max(int64(spec.period), 1), true)
+	c.equal(where+" carries nothing when full", b.used > 0 || b.rem == 0, true)
+}
+
+// checkMemory checks that what is remembered can be found, and is forgotten in
+// the order in which it came.
+func (c *census) checkMemory(p *pool) {
+	var ended, requests []uint64
+	c.ended.Scan(func(i endedItem) bool {
+		if i.row.pool == p {
+			ended = append(ended, i.row.seq)
+		}
+		return true
+	})
+	c.requests.Scan(func(i requestItem) bool {
+		if i.row.pool == p {
+			requests = append(requests, i.row.seq)
+		}
+		return true
+	})
+	slices.Sort(ended)
+	slices.Sort(requests)
+	var endedLine, requestLine []uint64
+	for _, e := range p.ended.items[p.ended.head:] {
+		endedLine = append(endedLine, e.seq)
+	}
+	for _, r := range p.requests.items[p.requests.head:] {
+		requestLine = append(requestLine, r.seq)
+	}
+	c.equal("pool "+p.name+" released permits", endedLine, ended)
+	c.equal("pool "+p.name+" request ids", requestLine, requests)
+}
+
+// checkAtRest checks that nothing is left half done between entries.
+func (c *census) checkAtRest() {
+	c.equal("demands to be seated", len(c.unsettled), 0)
+	c.equal("classes to be put to rest", len(c.stirred), 0)
+	c.demands.Scan(func(row *demandRow) bool {
+		c.equal("demand "+row.tenant.id+"/"+row.lane.name+" is settled", row.unsettled || row.aside, false)
+		return true
+	})
+}

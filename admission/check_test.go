@@ -1,0 +1,204 @@
+package admission
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// tester is what the checks need of testing.T and rapid.T.
+type tester interface {
+	Helper()
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// check fails if anything that the state keeps twice is not what its rows say:
+// every counter and every index is counted again, the slow and simple way.
+func check(t tester, s *State) {
+	t.Helper()
+	c := &census{tester: t, State: s, active: map[*demand]int64{}, queued: map[*route]int64{}, claims: map[permitKey]*entryRow{}}
+	c.checkRows()
+	c.checkEntries()
+	c.checkPermits()
+	c.checkRoutes()
+	c.checkDemands()
+	for _, p := range s.pools.list {
+		c.checkPool(p)
+		c.checkLanes(p)
+		c.checkTenants(p)
+		c.checkMemory(p)
+	}
+	c.checkAtRest()
+}
+
+// checkPrompt fails if work was put off. It holds where no entry reaches the
+// bounds of what one entry does, and the wall has not stepped back.
+func checkPrompt(t tester, s *State) {
+	t.Helper()
+	for _, p := range s.pools.list {
+		if first, ok := p.expiries.Min(); ok && first.at <= s.lease() {
+			t.Errorf("pool %s: a permit that expired at %d lives at %d", p.name, first.at, s.lease())
+		}
+		if first, ok := p.rates.Min(); ok && first.at <= s.t {
+			t.Errorf("pool %s: a demand whose tokens came at %d still waits at %d", p.name, first.at, s.t)
+		}
+		for name, tree := range map[string]*routesDue{"dormant": p.dormant, "ripening": p.ripening} {
+			if first, ok := tree.Min(); ok && first.at.first <= s.w {
+				t.Errorf("pool %s: %s has a route due at %d, now is %d", p.name, name, first.at.first, s.w)
+			}
+		}
+	}
+}
+
+// census is one recount of a state.
+type census struct {
+	tester
+	*State
+	active map[*demand]int64       // live permits
+	queued map[*route]int64        // entries in line or delayed
+	claims map[permitKey]*entryRow // claimed entries by their permit
+	ready  map[*demand]int         // routes in a ring
+}
+
+// equal fails unless two values are.
+func (c *census) equal(what string, got, want any) {
+	c.Helper()
+	if !reflect.DeepEqual(got, want) {
+		c.Errorf("%s: %v, recounted %v", what, got, want)
+	}
+}
+
+// checkRows checks that the trees hold the rows that are in force.
+func (c *census) checkRows() {
+	c.tenants.Scan(func(row *tenantRow) bool {
+		c.equal("tenant "+row.id+" has its row", row.tenant.row == row && row.pool.tenants[row.id] == row.tenant, true)
+		c.equal("tenant "+row.id+" has a pool", c.pools.byName(row.pool.name) == row.pool, true)
+		return true
+	})
+	c.demands.Scan(func(row *demandRow) bool {
+		where := "demand " + row.tenant.id + "/" + row.lane.name
+		c.equal(where+" has its row", row.demand.row == row && slices.Contains(row.tenant.demands, row.demand), true)
+		c.equal(where+" has a tenant", row.tenant.pool.tenants[row.tenant.id] == row.tenant, true)
+		c.equal(where+" has a lane", row.tenant.pool.lane(row.lane.name) == row.lane, true)
+		return true
+	})
+	n := 0
+	for _, p := range c.pools.list {
+		for _, t := range p.tenants {
+			n += len(t.demands)
+		}
+	}
+	c.equal("demands", c.demands.Len(), n)
+}
+
+// checkEntries checks that each entry is in exactly one of queued, claimed and
+// dead, and stands where its state says [I5].
+func (c *census) checkEntries() {
+	entries, dead := map[*pool]int64{}, map[*pool]int64{}
+	tenants, lanes := map[*tenant]int64{}, map[*lane]int64{}
+	categories := map[*pool]map[string]int64{}
+	inLine, delayed := 0, 0
+	c.entries.Scan(func(i entryItem) bool {
+		e, d := i.row, i.row.demand()
+		where := "entry " + d.tenant.id + "/" + e.key
+		c.equal(where+" is keyed by its names", entryItem{i.tenant, i.key, e}, e.item())
+		c.equal(where+" has a known demand", d.row != nil && slices.Contains(d.tenant.demands, d), true)
+		p := d.tenant.pool
+		entries[p]++
+		tenants[d.tenant]++
+		lanes[d.lane]++
+		if categories[p] == nil {
+			categories[p] = map[string]int64{}
+		}
+		categories[p][e.category]++
+		switch e.state {
+		case entryQueued:
+			c.queued[e.route]++
+			if e.delayed {
+				delayed++
+			} else {
+				inLine++
+			}
+			c.checkQueued(where, e)
+		case entryClaimed:
+			c.claims[e.claim] = e
+			p := c.permit(e.claim)
+			c.equal(where+" is claimed by a live permit that names it",
+				p != nil && !p.cancelled && p.entry == e.key && p.demand.tenant == d.tenant, true)
+		case entryDead:
+			dead[p]++
+		default:
+			c.Errorf("%s is in no state: %d", where, e.state)
+		}
+		return true
+	})
+	c.equal("entries in line", c.line.Len(), inLine)
+	c.equal("entries delayed", c.delayed.Len(), delayed)
+	for _, p := range c.pools.list {
+		c.equal("pool "+p.name+" entries", p.entries, entries[p])
+		c.equal("pool "+p.name+" dead", p.dead, dead[p])
+		c.equal("pool "+p.name+" categories", p.categoryUse, maps.Collect(maps.All(categories[p])))
+		for _, l := range p.lanes {
+			c.equal("lane "+l.name+" entries", l.entries, lanes[l])
+		}
+		for _, t := range p.tenants {
+			c.equal("tenant "+t.id+" entries", t.entries, tenants[t])
+		}
+	}
+}
+
+// checkQueued checks that a queued entry stands in its route and nowhere else.
+func (c *census) checkQueued(where string, e *entryRow) {
+	c.equal(where+" is in the route of its name", c.routesByName[routeKey{e.demand(), e.route.name}] == e.route, true)
+	c.equal(where+" is delayed only for a retry", !e.delayed || e.due > e.first, true)
+	inLine, _ := c.line.Get(spot{route: e.route.num, at: e.place()})
+	late, _ := c.delayed.Get(spot{route: e.route.num, at: place{e.due, e.seq}})
+	c.equal(where+" is in line", inLine.entry == e, !e.delayed)
+	c.equal(where+" is delayed", late.entry == e, e.delayed)
+}
+
+// checkPermits counts what is in use, and checks who holds what [I4, I5].
+func (c *census) checkPermits() {
+	lanes, tenants, pools := map[*lane]int64{}, map[*tenant]int64{}, map[*pool]int64{}
+	expiries := map[*pool]int{}
+	claimed := 0
+	fences := map[int64]bool{}
+	c.permits.Scan(func(i permitItem) bool {
+		p, d := i.row, i.row.demand
+		where := "permit " + p.token.String()
+		c.equal(where+" is keyed by its token", i.permitKey, p.token.key())
+		c.equal(where+" has a known demand", d.row != nil && slices.Contains(d.tenant.demands, d), true)
+		c.active[d]++
+		lanes[d.lane]++
+		tenants[d.tenant]++
+		pools[d.tenant.pool]++
+		expiries[d.tenant.pool]++
+		_, expires := d.tenant.pool.expiries.Get(p.expiry())
+		_, held := c.holdings.Get(p.expiry())
+		c.equal(where+" will expire", expires && held, true)
+		c.equal(where+" has a fence of its own", !fences[p.fence] && p.fence <= int64(c.epoch)<<fenceBits|c.grants, true)
+		fences[p.fence] = true
+		if p.entry != "" && !p.cancelled {
+			claimed++
+			c.equal(where+" holds the claim of its entry", c.claims[i.permitKey] != nil, true)
+		}
+		return true
+	})
+	c.equal("claims", len(c.claims), claimed)
+	c.equal("holdings", c.holdings.Len(), c.permits.Len())
+	for _, p := range c.pools.list {
+		c.equal("pool "+p.name+" active", p.active, pools[p])
+		c.equal("pool "+p.name+" expiries", p.expiries.Len(), expiries[p])
+		for _, l := range p.lanes {
+			c.equal("lane "+l.name+" active", l.active, lanes[l])
+		}
+		for _, t := range p.tenants {
+			c.equal("tenant "+t.id+" active", t.active, tenants[t])
+			for _, d := range t.demands {
+				c.equal("demand "+t.id+"/"+d.lane.name+" active", d.active, c.active[d])
+			}
+		}
+	}
+}
