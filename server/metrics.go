@@ -20,7 +20,7 @@ func newMetrics() *metrics {
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "admit_decisions_total",
 			Help: "Decisions answered: each Acquire and each claim of NextDue. decision is granted, replayed or shed; " +
-				"reason is why it was shed.",
+				"reason is why it was shed, and lane is empty then.",
 		}, []string{"pool", "lane", "decision", "reason"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "admit_decision_seconds",

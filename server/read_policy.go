@@ -26,6 +26,7 @@ func readApplyPolicy(in *admitv1.ApplyPolicyRequest) (admission.ApplyPolicy, err
 		return op, err
 	}
 	p, violations := policy.FromProto(in.GetPolicy())
+	violations = append(violations, p.Validate()...)
 	if len(violations) > 0 {
 		return op, &fieldError{reason: admission.PolicyInvalid, violations: violations}
 	}

@@ -52,6 +52,9 @@ func newStatus(err error, retrySafe bool) *status.Status {
 		overloaded *raftstore.OverloadedError
 	)
 	switch {
+	// First, because it may come with the reason why the rest was not done.
+	case errors.Is(err, raftstore.ErrOutcomeUnknown):
+		return unknownOutcome(retrySafe)
 	case errors.As(err, &fields):
 		return fieldStatus(fields)
 	case errors.As(err, &undecided) && coreCode(undecided.Reason) != codes.Internal:
@@ -62,8 +65,6 @@ func newStatus(err error, retrySafe bool) *status.Status {
 	case errors.As(err, &overloaded):
 		return build(codes.ResourceExhausted, admitv1.ErrorReason_ERROR_REASON_OVERLOADED,
 			"the server has too many calls queued; nothing was decided", nil, retryIn(overloaded.RetryAfter))
-	case errors.Is(err, raftstore.ErrOutcomeUnknown):
-		return unknownOutcome(retrySafe)
 	case errors.Is(err, raftstore.ErrNoQuorum):
 		return build(codes.Unavailable, admitv1.ErrorReason_ERROR_REASON_NO_QUORUM, "no node leads at present",
 			nil, retryIn(retryLater))

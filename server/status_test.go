@@ -59,6 +59,8 @@ var errorTable = []struct {
 	{name: "unknown outcome", err: raftstore.ErrOutcomeUnknown, want: told{code: codes.Aborted, reason: "OUTCOME_UNKNOWN"}},
 	{name: "unknown outcome at the deadline", err: errors.Join(context.DeadlineExceeded, raftstore.ErrOutcomeUnknown),
 		want: told{code: codes.Aborted, reason: "OUTCOME_UNKNOWN"}},
+	{name: "unknown outcome, a part refused", err: errors.Join(raftstore.ErrOutcomeUnknown, &raftstore.OverloadedError{RetryAfter: 1}),
+		want: told{code: codes.Aborted, reason: "OUTCOME_UNKNOWN"}},
 	{name: "overloaded", err: &raftstore.OverloadedError{RetryAfter: 70 * time.Millisecond},
 		want: told{code: codes.ResourceExhausted, reason: "OVERLOADED", retry: 70 * time.Millisecond}},
 	{name: "shutting down", err: raftstore.ErrShuttingDown,
