@@ -27,6 +27,20 @@ func checkLayers(table []layer, all []ban, pkgs []goPackage) []string {
 	return wrong
 }
 
+// checkRows returns the rows that name no package any more.
+func checkRows(table []layer, pkgs []goPackage) []string {
+	var wrong []string
+	for i := range table {
+		if !slices.ContainsFunc(pkgs, func(p goPackage) bool {
+			name, _ := ours(p.ImportPath)
+			return rowOf(table, name) == &table[i]
+		}) {
+			wrong = append(wrong, fmt.Sprintf("the table's row %s is for no package", table[i].pkg))
+		}
+	}
+	return wrong
+}
+
 // rowOf returns the first row that names the package, or nil.
 func rowOf(table []layer, name string) *layer {
 	for i := range table {

@@ -14,6 +14,15 @@ func TestLayers(t *testing.T) {
 	for _, wrong := range checkLayers(layers, everywhere, pkgs) {
 		t.Error(wrong)
 	}
+	for _, wrong := range checkRows(layers, pkgs) {
+		t.Error(wrong)
+	}
+}
+
+func TestRowsBite(t *testing.T) {
+	table := []layer{{pkg: "./server/..."}, {pkg: "./gone"}, {pkg: "./server/hidden"}}
+	pkgs := []goPackage{{ImportPath: modulePath + "/server"}, {ImportPath: modulePath + "/server/hidden"}}
+	wantLines(t, checkRows(table, pkgs), []string{"row ./gone is for no package", "row ./server/hidden is for no package"})
 }
 
 // TestLayersBite shows what the table refuses and what it lets pass.
