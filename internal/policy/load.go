@@ -40,7 +40,7 @@ func ParseYAML(name string, data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	switch err := dec.Decode(&doc); {
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF) || err == nil && isEmpty(&doc):
 		return nil, NewFileError(name, []Problem{{Line: 1, Column: 1, Message: "the file is empty"}})
 	case err != nil:
 		return nil, NewFileError(name, []Problem{syntaxProblem(data, err)})
@@ -54,6 +54,12 @@ func ParseYAML(name string, data []byte) (*yaml.Node, error) {
 		return nil, NewFileError(name, []Problem{syntaxProblem(data, err)})
 	}
 	return doc.Content[0], nil
+}
+
+// isEmpty says whether a document has nothing but its marks and comments.
+func isEmpty(doc *yaml.Node) bool {
+	root := doc.Content[0]
+	return root.Tag == "!!null" && root.Value == ""
 }
 
 // FromNode reads a policy that is part of a larger file. The error is a
