@@ -136,10 +136,38 @@ func (r *run) levels(pool, tenant string) map[string]int64 {
 
 // holds returns the tenant's live permits, and by how many they exceed its cap.
 func (r *run) holds(pool, tenant string) (active, debt int64) {
-	for _, l := range r.ask(pool, tenant) {
-		if l.Scope == admission.ScopeTenant && l.Holders > 0 {
-			return l.Used, max(0, l.Used-l.Capacity)
+	var num uint64 // 0 while the tenant is not found; tenants come before permits
+	for row := range r.state.Snapshot().Rows() {
+		switch row := row.(type) {
+		case admission.TenantRow:
+			if row.Pool == pool && row.ID == tenant {
+				num = row.Num
+			}
+		case admission.PermitRow:
+			if num != 0 && row.Tenant == num {
+				active++
+			}
 		}
 	}
-	return 0, 0
+	if limit := r.tenantCap(pool, tenant); limit > 0 {
+		debt = max(0, active-limit)
+	}
+	return active, debt
+}
+
+// tenantCap returns the tenant's max_active, or 0 for none.
+func (r *run) tenantCap(pool, tenant string) int64 {
+	policy, _, _ := r.state.Policy()
+	for _, p := range policy.Pools {
+		if p.Name != pool {
+			continue
+		}
+		for _, t := range p.Overrides {
+			if t.ID == tenant && t.MaxActive != 0 {
+				return t.MaxActive
+			}
+		}
+		return p.Defaults.MaxActive
+	}
+	return 0
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,13 +97,15 @@ func (f *File) run(t *Test) []Mismatch {
 	return r.mismatches
 }
 
-// missing notes what the steps use that this version does not have.
+// missing notes what the steps use that this version does not have, each thing
+// once.
 func (r *run) missing(steps []*step) {
 	for _, s := range steps {
 		for _, name := range s.missing {
-			r.mismatches = append(r.mismatches, Mismatch{
-				File: r.file.Name, Line: s.line, Test: r.test.Name, Step: s.label, Missing: name,
-			})
+			m := Mismatch{File: r.file.Name, Line: s.line, Test: r.test.Name, Step: s.label, Missing: name}
+			if !slices.ContainsFunc(r.mismatches, func(told Mismatch) bool { return told.Missing == name }) {
+				r.mismatches = append(r.mismatches, m)
+			}
 		}
 		r.missing(s.steps)
 	}

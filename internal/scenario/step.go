@@ -158,9 +158,7 @@ func (r *reader) single(s *step, verbNode *yaml.Node, own map[string]*yaml.Node)
 func (r *reader) policyCall(s *step, node, expect *yaml.Node) {
 	p, problems := readPolicy(r.file, node)
 	s.call = &call{policy: p}
-	for _, name := range p.missing {
-		s.missing = append(s.missing, name)
-	}
+	s.missing = append(s.missing, p.missing...)
 	if !p.invalid || expectsPolicyInvalid(expect) {
 		return
 	}

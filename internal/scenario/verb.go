@@ -94,7 +94,7 @@ var verbs = []verb{
 	},
 	{
 		name:    "report_demand",
-		fields:  []field{later("pool"), later("tenant"), later("category"), later("backlog"), later("ttl")},
+		fields:  []field{must("pool", asText), must("tenant", asID), may("category", asText), may("backlog", asNumber(0, maxTokens)), may("ttl", asDuration(0, time.Minute))},
 		missing: true,
 	},
 	{
