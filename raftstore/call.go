@@ -207,7 +207,7 @@ func (c *call) leave(why error) error {
 	if c.sealed == 0 {
 		return why
 	}
-	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, why)
+	return fmt.Errorf("%w: %v", ErrOutcomeUnknown, why)
 }
 
 // seal tells the call that one of its items goes into the log, and returns

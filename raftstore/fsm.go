@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -34,8 +35,9 @@ type fsm struct {
 
 	// appliedAt is the clock's Mono when the last entry was applied.
 	appliedAt atomic.Int64
-	// broken is why no entry may be applied any more.
-	broken error
+	// broken is why no entry may be applied any more; refused are the snapshots
+	// that could not be restored, and why.
+	broken, refused error
 	// entries and bytes are those since the last snapshot.
 	entries uint64
 	bytes   int64
@@ -98,12 +100,13 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 func (f *fsm) Restore(r io.ReadCloser) error {
 	st, err := readSnapshot(r)
 	if err != nil {
+		f.refused = errors.Join(f.refused, err)
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.st = st
-	f.entries, f.bytes, f.broken = 0, 0, nil
+	f.entries, f.bytes = 0, 0
 	f.metrics.appliedIndex.Set(float64(st.Index()))
 	return nil
 }

@@ -20,7 +20,6 @@ func (s *Store) lead() {
 			failed = nil
 			end()
 			end = func() {}
-			s.raft.Shutdown()
 		case leads := <-s.raft.LeaderCh():
 			// Two times true in a row are a loss that went by unseen, and a gain.
 			end()

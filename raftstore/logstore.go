@@ -27,8 +27,8 @@ type failStop struct {
 	limit time.Duration
 	// fatal is told the first failure, maybe while the write still hangs.
 	fatal func(error)
-	// wrote is told when each append began that now ends.
-	wrote func(start clock.Reading)
+	// wrote is told how long each append took.
+	wrote func(time.Duration)
 	// oldest returns the index of the oldest snapshot kept, or 0.
 	oldest func() uint64
 
@@ -44,7 +44,7 @@ func (s *failStop) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{
 func (s *failStop) StoreLogs(logs []*raft.Log) error {
 	start := s.clk.Now()
 	err := s.write("append to the log", func() error { return s.durable.StoreLogs(logs) })
-	s.wrote(start)
+	s.wrote(s.clk.Now().Since(start))
 	return err
 }
 

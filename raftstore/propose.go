@@ -117,12 +117,10 @@ func (t *term) send(items []*item, bytes int) {
 	}
 	t.s.metrics.batchSize.Observe(float64(len(items)))
 	future := t.s.raft.Apply(data, 0)
-	t.s.waiters.Add(1)
-	go func() {
-		defer t.s.waiters.Done()
+	t.s.waiters.Go(func() {
 		p.err = outcome(future)
 		t.returned <- p
-	}()
+	})
 }
 
 // take returns the proposal with that id, which was just applied, or nil if

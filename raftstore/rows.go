@@ -17,7 +17,8 @@ func rowToStorage(row admission.Row) (*storagev1.Row, error) {
 		return &storagev1.Row{Kind: &storagev1.Row_Pool{Pool: poolRowToStorage(r)}}, nil
 	case admission.TenantRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Tenant{Tenant: &storagev1.TenantRow{
-			Num: r.Num, Pool: r.Pool, Id: r.ID, Paused: r.Paused, Buckets: bucketsToStorage(r.Buckets),
+			Num: r.Num, Pool: r.Pool, Id: r.ID, Paused: r.Paused, IdleAt: int64(r.IdleAt),
+			Buckets: bucketsToStorage(r.Buckets),
 		}}}, nil
 	case admission.DemandRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Demand{Demand: &storagev1.DemandRow{
@@ -56,7 +57,8 @@ func rowFromStorage(m *storagev1.Row) (admission.Row, error) {
 	case *storagev1.Row_Tenant:
 		t := k.Tenant
 		return admission.TenantRow{
-			Num: t.Num, Pool: t.Pool, ID: t.Id, Paused: t.Paused, Buckets: bucketsFromStorage(t.Buckets),
+			Num: t.Num, Pool: t.Pool, ID: t.Id, Paused: t.Paused, IdleAt: admission.Instant(t.IdleAt),
+			Buckets: bucketsFromStorage(t.Buckets),
 		}, nil
 	case *storagev1.Row_Demand:
 		d := k.Demand

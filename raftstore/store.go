@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
@@ -52,6 +53,8 @@ type Store struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	fatal   error
+	// down is raft's shutdown, which can be waited for but once.
+	down raft.Future
 }
 
 // Open opens the store in cfg.Dir, or founds one there. It returns once the
@@ -100,23 +103,18 @@ func (s *Store) open() error {
 		return err
 	}
 	store := &failStop{
-		durable: s.wal, clk: s.clk, limit: s.cfg.WriteLimit, fatal: s.fail,
-		wrote: func(r clock.Reading) { s.metrics.writeSeconds.Observe(s.clk.Now().Since(r).Seconds()) },
+		// A disk is slow in real time, whatever s.clk shows.
+		durable: s.wal, clk: clock.System(), limit: s.cfg.WriteLimit, fatal: s.fail,
+		wrote: func(d time.Duration) { s.metrics.writeSeconds.Observe(d.Seconds()) },
 	}
 	if s.snapshots, err = openSnapshots(dir, store, logger); err != nil {
 		return err
 	}
 	store.oldest = s.snapshots.oldest
-	if err := s.startRaft(store, fresh); err != nil {
-		return err
-	}
-	if fresh {
-		return writeIdentity(dir, id)
-	}
-	return nil
+	return s.startRaft(store, id, fresh)
 }
 
-func (s *Store) startRaft(store *failStop, fresh bool) error {
+func (s *Store) startRaft(store *failStop, id identity, fresh bool) error {
 	cache, err := raft.NewLogCache(logCacheEntries, store)
 	if err != nil {
 		return fmt.Errorf("set up the log's cache: %w", err)
@@ -130,12 +128,22 @@ func (s *Store) startRaft(store *failStop, fresh bool) error {
 		if err := raft.BootstrapCluster(cfg, cache, votes, s.snapshots, transport, servers); err != nil {
 			return fmt.Errorf("found the cluster: %w", err)
 		}
+		if err := writeIdentity(s.cfg.Dir, id); err != nil {
+			return err
+		}
 	}
 	if err := s.checkFounded(cache, votes); err != nil {
 		return err
 	}
-	if s.raft, err = raft.NewRaft(cfg, s.fsm, cache, votes, s.snapshots, transport); err != nil {
-		return errors.Join(fmt.Errorf("start raft: %w", err), s.snapshots.refusals())
+	r, err := raft.NewRaft(cfg, s.fsm, cache, votes, s.snapshots, transport)
+	if err != nil {
+		return errors.Join(fmt.Errorf("start raft: %w", err), s.snapshots.refusals(), s.fsm.refused)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.raft = r
+	if s.fatal != nil {
+		s.shutDownLocked()
 	}
 	return nil
 }
@@ -196,7 +204,19 @@ func (s *Store) fail(err error) {
 	}
 	s.fatal = err
 	s.log.Error("the store ends", "error", err)
+	// At once: raft takes a failed write for a reason to elect itself anew, and
+	// panics when it can't store the new term.
+	if s.raft != nil {
+		s.shutDownLocked()
+	}
 	close(s.failed)
+}
+
+func (s *Store) shutDownLocked() raft.Future {
+	if s.down == nil {
+		s.down = s.raft.Shutdown()
+	}
+	return s.down
 }
 
 // Close ends the store in good order: calls in the log are answered, others
@@ -213,8 +233,14 @@ func (s *Store) close() error {
 	if errors.Is(s.Err(), errStalled) {
 		return fmt.Errorf("close the store: %w", s.Err())
 	}
-	err := s.raft.Shutdown().Error()
-	s.waiters.Wait()
+	s.mu.Lock()
+	down := s.shutDownLocked()
+	s.mu.Unlock()
+	err := down.Error()
+	if s.Err() == nil {
+		// Of entries that it had not begun, a raft that ended early says nothing.
+		s.waiters.Wait()
+	}
 	return errors.Join(err, s.closeFiles())
 }
 

@@ -46,7 +46,7 @@ func startNode(t testing.TB, cfg Config, clk clock.Clock) *node {
 
 func (n *node) open() {
 	n.t.Helper()
-	s, err := Open(n.cfg, testLogger(n.t), prometheus.NewRegistry(), n.clk)
+	s, err := Open(n.cfg, testLogger(n.t), newRegistry(), n.clk)
 	if err != nil {
 		n.t.Fatalf("open: %v", err)
 	}
@@ -129,6 +129,8 @@ func (n *node) index() (index uint64) {
 	n.View(func(st *admission.State, _ admission.Instant, _ admission.Wall) { index = st.Index() })
 	return index
 }
+
+func newRegistry() *prometheus.Registry { return prometheus.NewRegistry() }
 
 func testLogger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))

@@ -39,7 +39,7 @@ type term struct {
 // openTerm makes this node a leader that is ready: all that was committed is
 // applied, and time runs on from where it stopped.
 func openTerm(s *Store) (*term, error) {
-	if err := s.raft.Barrier(0).Error(); err != nil {
+	if err := s.await(s.raft.Barrier(0).Error); err != nil {
 		return nil, fmt.Errorf("apply what was committed: %w", err)
 	}
 	t := &term{
@@ -72,7 +72,20 @@ func (t *term) propose(gap time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return outcome(t.s.raft.Apply(data, 0))
+	future := t.s.raft.Apply(data, 0)
+	return t.s.await(func() error { return outcome(future) })
+}
+
+// await waits for raft, but no longer than the store lives.
+func (s *Store) await(wait func() error) error {
+	done := make(chan error, 1)
+	s.waiters.Go(func() { done <- wait() })
+	select {
+	case err := <-done:
+		return err
+	case <-s.failed:
+		return s.Err()
+	}
 }
 
 // outcome waits for an entry and returns raft's error or the fsm's.

@@ -697,7 +697,9 @@ type TenantRow struct {
 	// Whether it is paused.
 	Paused bool `protobuf:"varint,4,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Its buckets, in the order of the pool's TENANT buckets.
-	Buckets       []*BucketRow `protobuf:"bytes,5,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	Buckets []*BucketRow `protobuf:"bytes,5,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	// Since when it has nothing, in cluster time.
+	IdleAt        int64 `protobuf:"varint,6,opt,name=idle_at,json=idleAt,proto3" json:"idle_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -765,6 +767,13 @@ func (x *TenantRow) GetBuckets() []*BucketRow {
 		return x.Buckets
 	}
 	return nil
+}
+
+func (x *TenantRow) GetIdleAt() int64 {
+	if x != nil {
+		return x.IdleAt
+	}
+	return 0
 }
 
 // DemandRow is what a tenant wants in a lane.
@@ -878,9 +887,10 @@ type RouteRow struct {
 	Route string `protobuf:"bytes,3,opt,name=route,proto3" json:"route,omitempty"`
 	// Its turn.
 	Turn uint64 `protobuf:"varint,4,opt,name=turn,proto3" json:"turn,omitempty"`
-	// The due time up to which its entries were promoted, in wall time.
+	// Up to which place in line its entries count as due: the due time, in wall
+	// time.
 	RipeFirst int64 `protobuf:"varint,5,opt,name=ripe_first,json=ripeFirst,proto3" json:"ripe_first,omitempty"`
-	// The place in line up to which its entries were promoted.
+	// The place's number.
 	RipeSeq       uint64 `protobuf:"varint,6,opt,name=ripe_seq,json=ripeSeq,proto3" json:"ripe_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1564,13 +1574,14 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x02at\x18\x04 \x01(\x03R\x02at\x12!\n" +
 	"\fpaused_until\x18\x05 \x01(\x03R\vpausedUntil\x12$\n" +
 	"\x0epaused_by_hand\x18\x06 \x01(\bR\fpausedByHand\x12\x1c\n" +
-	"\tthrottles\x18\a \x01(\rR\tthrottles\"\x90\x01\n" +
+	"\tthrottles\x18\a \x01(\rR\tthrottles\"\xa9\x01\n" +
 	"\tTenantRow\x12\x10\n" +
 	"\x03num\x18\x01 \x01(\x04R\x03num\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x16\n" +
 	"\x06paused\x18\x04 \x01(\bR\x06paused\x125\n" +
-	"\abuckets\x18\x05 \x03(\v2\x1b.admit.storage.v1.BucketRowR\abuckets\"\x9d\x01\n" +
+	"\abuckets\x18\x05 \x03(\v2\x1b.admit.storage.v1.BucketRowR\abuckets\x12\x17\n" +
+	"\aidle_at\x18\x06 \x01(\x03R\x06idleAt\"\x9d\x01\n" +
 	"\tDemandRow\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\x04R\x06tenant\x12\x12\n" +
 	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x12\n" +
