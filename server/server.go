@@ -68,6 +68,8 @@ func New(store Store, log *slog.Logger, reg prometheus.Registerer) (*Server, err
 // sees the request.
 func transportLimits() []grpc.ServerOption {
 	return []grpc.ServerOption{
+		// Nothing may use the store once Stop has returned.
+		grpc.WaitForHandlers(true),
 		grpc.ForceServerCodecV2(newMarkingCodec()),
 		grpc.MaxRecvMsgSize(maxReceiveBytes),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
