@@ -181,12 +181,8 @@ func (b *bucketState) reshape(old, next *bucketSpec, now Instant) {
 	}
 }
 
-// idle says whether the settled state is worth nothing more than a new bucket.
-func (b *bucketState) idle(spec *bucketSpec, now Instant) bool {
-	return b.used == 0 && now >= b.fullAt(spec)
-}
-
-// fullAt returns when idle will hold if nothing happens, or never.
+// fullAt returns when the bucket, settled, will be worth nothing more than a new
+// one if nothing happens, or never.
 func (b *bucketState) fullAt(spec *bucketSpec) Instant {
 	quiet := Instant(0)
 	if b.throttles > 0 {
