@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 
+	"google.golang.org/grpc"
+
 	"github.com/admitd/admit/raftstore"
 )
 
-// drain ends the polls that are held open when the server is to stop. They wait
-// up to a minute, far longer than a stop may take.
+// drain ends the polls and the streams that are held open when the server is to
+// stop: a poll waits up to a minute and a watch for ever, far longer than a stop
+// may take.
 type drain struct {
 	ctx   context.Context
 	begin context.CancelFunc
@@ -30,6 +33,25 @@ func (d *drain) poll(ctx context.Context) (poll context.Context, end func()) {
 func (d *drain) explain(ctx context.Context, err error) error {
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil && d.ctx.Err() != nil {
 		return raftstore.ErrShuttingDown
+	}
+	return err
+}
+
+// drainedStream is a stream whose context ends with the drain.
+type drainedStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s *drainedStream) Context() context.Context { return s.ctx }
+
+// streamInterceptor ends streams with the drain.
+func (d *drain) streamInterceptor(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	ctx, end := d.poll(stream.Context())
+	defer end()
+	err := handler(srv, &drainedStream{stream, ctx})
+	if err != nil && stream.Context().Err() == nil && d.ctx.Err() != nil {
+		return statusError(raftstore.ErrShuttingDown, true)
 	}
 	return err
 }

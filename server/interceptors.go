@@ -16,7 +16,7 @@ import (
 // interceptors go round each handler, outermost first: metrics and the log see
 // every call as its caller does; errors become statuses within them; innermost
 // a panic becomes an error like others.
-func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics) []grpc.ServerOption {
+func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics, drain *drain) []grpc.ServerOption {
 	logger := callLogger(log)
 	opts := []logging.Option{
 		logging.WithLogOnEvents(logging.FinishCall),
@@ -37,6 +37,7 @@ func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics) []grpc.Server
 		grpc.ChainStreamInterceptor(
 			calls.StreamServerInterceptor(),
 			logging.StreamServerInterceptor(logger, opts...),
+			drain.streamInterceptor,
 			recovery.StreamServerInterceptor(onPanic),
 		),
 	}

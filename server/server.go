@@ -50,9 +50,10 @@ func New(store Store, log *slog.Logger, reg prometheus.Registerer) (*Server, err
 	if err := register(reg, append(decisions.collectors(), calls, newStateCollector(store))...); err != nil {
 		return nil, err
 	}
-	g := grpc.NewServer(append(transportLimits(), interceptors(log, calls)...)...)
-	s := &Server{grpc: g, drain: newDrain()}
-	admitv1.RegisterAdmissionServiceServer(g, &admissionService{store: store, metrics: decisions, drain: s.drain})
+	drain := newDrain()
+	g := grpc.NewServer(append(transportLimits(), interceptors(log, calls, drain)...)...)
+	s := &Server{grpc: g, drain: drain}
+	admitv1.RegisterAdmissionServiceServer(g, &admissionService{store: store, metrics: decisions, drain: drain})
 	admitv1.RegisterDueWorkServiceServer(g, &dueWorkService{store: store})
 	admitv1.RegisterPolicyServiceServer(g, &policyService{store: store})
 	admitv1.RegisterStatusServiceServer(g, &statusService{store: store})
@@ -101,7 +102,7 @@ func (s *Server) Serve(l net.Listener) error {
 // elsewhere. Calls are still answered.
 func (s *Server) SetNotServing() { s.health.shutDown() }
 
-// Stop takes no new calls, ends the polls that are held open and waits for the
+// Stop takes no new calls, ends the polls and watches that are held open and waits for the
 // calls under way; those that ctx outruns are cut off. It returns when no
 // handler runs any more. Stopping again changes nothing.
 func (s *Server) Stop(ctx context.Context) {

@@ -259,6 +259,28 @@ func TestStopEndsPollsAtOnce(t *testing.T) {
 	}
 }
 
+func TestStopEndsWatchesAtOnce(t *testing.T) {
+	h := start(t, newFakeStore())
+	watch, err := grpc_health_v1.NewHealthClient(h.conn).Watch(soon(t), &grpc_health_v1.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watch.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	ctx := soon(t)
+	h.server.Stop(ctx)
+	if ctx.Err() != nil {
+		t.Error("the watch was cut off")
+	}
+	for err == nil { // the news that it does not serve may come first
+		_, err = watch.Recv()
+	}
+	if got := tell(t, err); got.code != codes.Unavailable || got.reason != "SHUTTING_DOWN" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestReflectionListsTheServices(t *testing.T) {
 	h := start(t, newFakeStore())
 	stream, err := reflectionpb.NewServerReflectionClient(h.conn).ServerReflectionInfo(soon(t))

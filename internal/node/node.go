@@ -68,7 +68,7 @@ func Run(ctx context.Context, cfg config.Config, log *slog.Logger, ready func(*N
 		return nil
 	case err = <-n.failures:
 		log.Error("the node can't go on", "error", err)
-		n.stop(0) // there is nothing left to drain
+		n.stop(time.After(0)) // there is nothing left to drain
 		return err
 	}
 }
@@ -192,14 +192,15 @@ func (n *Node) onStop(cleanup func(context.Context)) { n.cleanups = append(n.cle
 // Stop turns health to NOT_SERVING, waits the drain delay, lets calls end for
 // up to the shutdown timeout, and closes the store and then the HTTP listener.
 // Stopping again changes nothing.
-func (n *Node) Stop() { n.stop(n.cfg.DrainDelay) }
+func (n *Node) Stop() { n.stop(time.After(n.cfg.DrainDelay)) }
 
-func (n *Node) stop(drainDelay time.Duration) {
+// stop is Stop once load balancers have noticed.
+func (n *Node) stop(noticed <-chan time.Time) {
 	n.stopOnce.Do(func() {
 		began := time.Now()
 		n.draining.Store(true)
 		n.server.SetNotServing()
-		time.Sleep(drainDelay)
+		<-noticed
 		n.unwind()
 		n.log.Info("stopped", "took", time.Since(began))
 	})
