@@ -1,0 +1,52 @@
+package node
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+var (
+	described  = regexp.MustCompile(`fqName: "([^"]+)"`)
+	documented = regexp.MustCompile("`((?:admit|grpc_server)_[a-z_]+)`")
+)
+
+// docs/metrics.md names the metrics that a node has, and no other.
+func TestEveryMetricIsDocumented(t *testing.T) {
+	n := startNode(t, testConfig(t))
+	descs := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descs)
+		n.reg.Describe(descs)
+	}()
+	has := map[string]bool{}
+	for d := range descs {
+		name := described.FindStringSubmatch(d.String())[1]
+		if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
+			has[name] = true
+		}
+	}
+	data, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for _, m := range documented.FindAllStringSubmatch(string(data), -1) {
+		told[m[1]] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(has)) {
+		if !told[name] {
+			t.Errorf("%s is not documented", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(told)) {
+		if !has[name] {
+			t.Errorf("%s is documented, but there is no such metric", name)
+		}
+	}
+}
