@@ -111,6 +111,9 @@ func (s *State) setHead(r *route, at head) {
 	if r.headed = at; at.demand != 0 {
 		s.heads.Set(at)
 	}
+	if r.demand.row.seat.ordered() {
+		s.relist(r.demand)
+	}
 }
 
 // promoteLimit bounds the routes made ready, and the entries counted as due, in
