@@ -1,0 +1,489 @@
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// The names of made-up histories. They are few, so that things collide.
+var (
+	poolNames     = []string{"p", "q"}
+	tenantNames   = []string{"a", "b", "c", "d", "e"}
+	laneNames     = []string{"high", "middle", "low"}
+	categoryNames = []string{"", "x", "y", "z"}
+	routeNames    = []string{"", "r", "s"}
+	keyNames      = []string{"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"}
+	requestNames  = []string{"", "", "", "id0", "id1", "id2"}
+	bucketNames   = []string{"one", "two", "three"}
+)
+
+// dice draws up to 256 numbers, each as often as the others; rapid's own integers
+// are mostly small ones.
+var dice = rapid.Custom(func(t *rapid.T) int {
+	n := 0
+	for range 8 {
+		n <<= 1
+		if rapid.Bool().Draw(t, "bit") {
+			n++
+		}
+	}
+	return n
+})
+
+// one draws one of a few values. It shrinks to the first.
+func one[T any](t *rapid.T, label string, of ...T) T { return of[dice.Draw(t, label)%len(of)] }
+
+// odds draws true once in n.
+func odds(t *rapid.T, label string, n int) bool { return dice.Draw(t, label)%n == n-1 }
+
+func number(t *rapid.T, label string, least, most int) int64 {
+	return int64(least + dice.Draw(t, label)%(most-least+1))
+}
+
+// policies draws policies that are valid.
+var policies = rapid.Custom(drawPolicy)
+
+func drawPolicy(t *rapid.T) Policy {
+	policy := Policy{}
+	for _, name := range poolNames[:1+one(t, "pools", 0, 0, 1)] {
+		policy.Pools = append(policy.Pools, drawPool(t, name))
+	}
+	if bad := policy.Validate(); len(bad) > 0 {
+		t.Fatalf("a drawn policy is invalid: %v", bad)
+	}
+	return policy
+}
+
+func drawPool(t *rapid.T, name string) PoolPolicy {
+	p := PoolPolicy{
+		Name:      name,
+		MaxActive: one[int64](t, "max_active", 0, 1, 3, 6),
+		PermitTTL: one(t, "permit_ttl", 0, 0, time.Second, 5*time.Second),
+		MaxPause:  one(t, "max_pause", 0, 2*time.Second),
+		Retry:     RetryPolicy{MaxAttempts: int32(number(t, "max_attempts", 0, 3)), Base: one(t, "base", 0, 700*time.Millisecond)},
+	}
+	drawBuckets(t, &p)
+	drawLanes(t, &p)
+	drawShares(t, &p)
+	drawLimits(t, &p)
+	return p
+}
+
+func drawBuckets(t *rapid.T, p *PoolPolicy) {
+	p.Buckets = nil
+	for _, name := range bucketNames[:one(t, "buckets", 0, 1, 1, 2, 3)] {
+		b := BucketPolicy{Name: name, Scope: one(t, "scope", ScopePool, ScopeTenant), PerPermit: rapid.Bool().Draw(t, "per permit")}
+		switch number(t, "kind", 0, 15) {
+		case 14:
+			b.Blocked = true
+		case 15:
+			b.OneShot, b.Capacity = true, number(t, "capacity", 1, 8)
+		default:
+			b.Capacity, b.Refill = number(t, "capacity", 1, 8), number(t, "refill", 1, 4)
+			b.Period = one(t, "period", time.Second, 100*time.Millisecond, 7*time.Second, 333333333*time.Nanosecond)
+		}
+		p.Buckets = append(p.Buckets, b)
+	}
+}
+
+func drawLanes(t *rapid.T, p *PoolPolicy) {
+	p.Lanes, p.Categories = nil, map[string]string{}
+	for _, name := range rapid.Permutation(laneNames).Draw(t, "lanes")[:number(t, "lane count", 0, 3)] {
+		l := LanePolicy{Name: name, TenantCycleLimit: one[int64](t, "cycle limit", 0, 0, 1, 2)}
+		if p.MaxActive > 0 {
+			l.LeaveSlots = min(one[int64](t, "leave slots", 0, 0, 1, 2), p.MaxActive-1)
+		}
+		for _, b := range p.Buckets {
+			if b.Scope == ScopePool && !b.Blocked && odds(t, "leaves tokens", 3) {
+				if l.LeaveTokens == nil {
+					l.LeaveTokens = map[string]int64{}
+				}
+				l.LeaveTokens[b.Name] = number(t, "leave tokens", 0, int(b.Capacity-1))
+			}
+		}
+		p.Lanes = append(p.Lanes, l)
+	}
+	for _, category := range categoryNames[1:] {
+		if p.Lanes != nil && !odds(t, "unmapped", 8) {
+			p.Categories[category] = one(t, "lane", p.Lanes...).Name
+		}
+	}
+}
+
+func drawShares(t *rapid.T, p *PoolPolicy) {
+	p.Defaults, p.Overrides = drawShare(t, p), nil
+	for _, id := range tenantNames {
+		if !odds(t, "overridden", 3) {
+			continue
+		}
+		own := drawShare(t, p)
+		own.ID = id
+		if own.PreferredActive != nil {
+			if limit := firstOf(own.MaxActive, p.Defaults.MaxActive); limit > 0 {
+				*own.PreferredActive = min(*own.PreferredActive, limit)
+			}
+		}
+		own.Buckets = map[string]BucketOverride{}
+		for _, b := range p.Buckets {
+			if b.Scope == ScopeTenant && rapid.Bool().Draw(t, "own bucket") {
+				own.Buckets[b.Name] = drawBucketOverride(t, b)
+			}
+		}
+		p.Overrides = append(p.Overrides, own)
+	}
+}
+
+func drawShare(t *rapid.T, p *PoolPolicy) TenantPolicy {
+	share := TenantPolicy{
+		Weight:    one[int64](t, "weight", 0, 1, 2, 3, 7),
+		MaxActive: one[int64](t, "tenant max_active", 0, 0, 1, 2, 4),
+	}
+	if rapid.Bool().Draw(t, "prefers") {
+		n := number(t, "preferred_active", 0, 3)
+		if share.MaxActive > 0 {
+			n = min(n, share.MaxActive)
+		}
+		share.PreferredActive = &n
+	}
+	if len(p.Lanes) > 0 && odds(t, "lane of its own", 3) {
+		share.Lane = one(t, "lane", p.Lanes...).Name
+	}
+	return share
+}
+
+func drawBucketOverride(t *rapid.T, b BucketPolicy) BucketOverride {
+	o := BucketOverride{Capacity: number(t, "own capacity", 1, 12)}
+	if !b.OneShot {
+		o.Refill, o.Period = number(t, "own refill", 1, 5), one(t, "own period", time.Second, 3*time.Second)
+	}
+	if odds(t, "own block", 8) {
+		o = BucketOverride{Blocked: true}
+	}
+	return o
+}
+
+func drawLimits(t *rapid.T, p *PoolPolicy) {
+	p.Limits = LimitsPolicy{
+		Entries:          one[int64](t, "entries", 0, 0, 0, 6),
+		EntriesPerTenant: one[int64](t, "entries per tenant", 0, 0, 0, 3),
+		Tenants:          one[int64](t, "tenants", 0, 0, 0, 2),
+		RequestIDs:       one[int64](t, "request ids", 0, 0, 0, 2),
+		EndedPermits:     one[int64](t, "ended permits", 0, 0, 0, 2),
+	}
+}
+
+// changePolicy draws a policy near the one in force: mostly one that fits what
+// is in use. It may break a rule of policies.
+func changePolicy(t *rapid.T, old Policy) Policy {
+	next := Policy{Pools: slices.Clone(old.Pools)}
+	if len(next.Pools) == 0 || odds(t, "anew", 6) {
+		return drawPolicy(t)
+	}
+	p := &next.Pools[number(t, "pool", 0, len(next.Pools)-1)]
+	switch one(t, "change", "buckets", "lanes", "order", "shares", "limits", "cap") {
+	case "buckets":
+		drawBuckets(t, p)
+	case "lanes":
+		drawLanes(t, p)
+	case "order":
+		if len(p.Lanes) > 0 {
+			p.Lanes = rapid.Permutation(p.Lanes).Draw(t, "lanes")
+		}
+	case "shares":
+		drawShares(t, p)
+	case "limits":
+		drawLimits(t, p)
+	case "cap":
+		p.MaxActive = one[int64](t, "max_active", 1, 2, 3, 0)
+	}
+	return next
+}
+
+// history is a made-up run of entries on a state, watched by laws.
+type history struct {
+	*rapid.T
+	*State
+	tokens []Token
+	// sent are operations that a client may send again.
+	sent []Op
+	// highest is the latest wall so far: below it due times can't be recounted.
+	highest Wall
+	laws    []law
+	tally   tally
+}
+
+// law is a rule that every entry of a history must keep. It remembers what it
+// needs.
+type law interface {
+	see(h *history, e Entry, results []Result)
+}
+
+// begin starts a history with a policy in force.
+func begin(t *rapid.T, n tally, policy Policy, laws ...law) *history {
+	h := &history{T: t, State: New(), laws: laws, tally: n}
+	h.apply(Entry{Index: 1, T: 1, W: 1_000_000_000_000, Ops: []Op{ApplyPolicy{Policy: policy, ExpectedRevision: AnyRevision}}})
+	return h
+}
+
+// apply applies the entry and shows it to the laws.
+func (h *history) apply(e Entry) []Result {
+	results := h.Apply(e)
+	h.highest = max(h.highest, h.w)
+	for i, op := range e.Ops {
+		h.tally.count(op, results[i])
+	}
+	h.noteTokens(e, results)
+	for _, l := range h.laws {
+		l.see(h, e, results)
+	}
+	return results
+}
+
+func (h *history) noteTokens(e Entry, results []Result) {
+	for i := range e.Ops {
+		switch r := results[i].(type) {
+		case *AcquireResult:
+			if r.Err == nil && r.Decision.Shed == nil {
+				h.tokens = append(h.tokens, r.Decision.Permit.Token)
+			}
+		case *NextDueResult:
+			for _, c := range r.Claims {
+				h.tokens = append(h.tokens, c.Permit.Token)
+			}
+		}
+	}
+}
+
+// step is an entry that prints readably.
+type step struct{ Entry }
+
+func (s step) GoString() string { return describe(s.Entry) }
+
+// next draws an entry of up to most operations.
+func (h *history) next(t *rapid.T, most int) Entry {
+	return rapid.Custom(func(t *rapid.T) step {
+		passed := one(t, "passed", 0, 0, 0, 0, 0, 0, 1, time.Millisecond, 50*time.Millisecond, 50*time.Millisecond,
+			50*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond, time.Second, time.Second, 3*time.Second, 10*time.Second,
+			-time.Second)
+		if odds(t, "long", 30) {
+			passed = one(t, "passed", 2*time.Minute, 11*time.Minute)
+		}
+		e := Entry{Index: h.index + 1, T: h.t.Add(passed), W: h.w.Add(max(passed, 0))}
+		if odds(t, "wall steps", 12) {
+			e.W = e.W.Add(one(t, "wall step", 4*time.Second, -3*time.Second, -20*time.Second))
+		}
+		for range number(t, "ops", 0, most) {
+			e.Ops = append(e.Ops, h.drawOp(t, e.W))
+		}
+		return step{e}
+	}).Draw(t, "entry").Entry
+}
+
+// later returns an entry of these operations, so much later.
+func (h *history) later(d time.Duration, ops ...Op) Entry {
+	return Entry{Index: h.index + 1, T: h.t.Add(d), W: h.w.Add(d), Ops: ops}
+}
+
+// opKinds are the kinds of operations, as often as they are wanted.
+var opKinds = func() (kinds []string) {
+	often := map[string]int{
+		"acquire": 12, "next_due": 10, "schedule": 12, "release": 12, "renew": 5, "again": 6,
+		"unschedule": 3, "pause": 3, "policy": 2, "term": 1,
+	}
+	for _, kind := range slices.Sorted(maps.Keys(often)) {
+		kinds = append(kinds, slices.Repeat([]string{kind}, often[kind])...)
+	}
+	return kinds
+}()
+
+func (h *history) drawOp(t *rapid.T, wall Wall) Op {
+	switch one(t, "op", opKinds...) {
+	case "acquire":
+		return h.drawAcquire(t)
+	case "next_due":
+		n := &NextDue{
+			Pool: h.drawPoolName(t), MaxItems: one(t, "max_items", 1, 2, 3, 10), WorkerID: one(t, "worker", "", "v"),
+			TTL: one(t, "ttl", 0, 0, 0, time.Second, 20*time.Second), RequestID: one(t, "request_id", requestNames...),
+			Nonce: rapid.Uint64().Draw(t, "nonce"),
+		}
+		if odds(t, "some lanes", 4) {
+			n.Lanes = []string{h.drawLaneName(t, n.Pool)}
+		}
+		h.sent = append(h.sent, n)
+		return n
+	case "schedule":
+		s := &Schedule{Pool: h.drawPoolName(t)}
+		for range number(t, "entries", 1, 4) {
+			s.Entries = append(s.Entries, h.drawSpec(t, s.Pool, wall))
+		}
+		h.sent = append(h.sent, s)
+		return s
+	case "again":
+		if len(h.sent) > 0 {
+			return h.sent[len(h.sent)-1-int(number(t, "sent", 0, min(len(h.sent)-1, 7)))]
+		}
+		return h.drawAcquire(t)
+	case "release":
+		return &Release{
+			Token:      h.drawToken(t),
+			Outcome:    one(t, "outcome", OutcomeDone, OutcomeFailed, OutcomeThrottled, OutcomeNotStarted, OutcomeDead),
+			ActualCost: one[int64](t, "actual_cost", Absent, Absent, 0, 1, 2, 5, 20),
+			RetryAfter: one(t, "retry_after", Absent, 0, 400*time.Millisecond, time.Hour),
+			Bucket:     one(t, "bucket", "", "", bucketNames[0], bucketNames[1]),
+		}
+	case "renew":
+		r := &Renew{TTL: one(t, "ttl", 0, time.Second, 30*time.Second)}
+		for range number(t, "tokens", 1, 3) {
+			r.Tokens = append(r.Tokens, h.drawToken(t))
+		}
+		return r
+	case "unschedule":
+		return Unschedule{Pool: h.drawPoolName(t), Tenant: one(t, "tenant", tenantNames...), Key: one(t, "key", keyNames...)}
+	case "pause":
+		return h.drawPause(t)
+	case "policy":
+		return ApplyPolicy{
+			Policy:           changePolicy(t, h.policy),
+			ExpectedRevision: one[int64](t, "expected_revision", AnyRevision, AnyRevision, h.revision, h.revision-1),
+		}
+	}
+	return TermStart{Gap: one(t, "gap", 0, 200*time.Millisecond, 30*time.Second, -time.Second)}
+}
+
+// drawPoolName draws a pool of the policy, and now and then one that is not there.
+func (h *history) drawPoolName(t *rapid.T) string {
+	if len(h.policy.Pools) == 0 || odds(t, "no pool", 40) {
+		return "nowhere"
+	}
+	return one(t, "pool", h.policy.Pools...).Name
+}
+
+// drawLaneName draws a lane of the pool, and now and then one that is not there.
+func (h *history) drawLaneName(t *rapid.T, pool string) string {
+	if p := h.pools.byName(pool); p != nil && !odds(t, "no lane", 20) {
+		return one(t, "lane", p.lanes...).name
+	}
+	return one(t, "lane", laneNames...)
+}
+
+// drawCategory draws a category that the pool maps, none, or seldom a wrong one.
+func (h *history) drawCategory(t *rapid.T, pool string) string {
+	if p := h.pools.byName(pool); p != nil && !odds(t, "no category", 20) {
+		return one(t, "category", append(sortedKeys(p.categories), "")...)
+	}
+	return one(t, "category", categoryNames...)
+}
+
+func (h *history) drawAcquire(t *rapid.T) *Acquire {
+	a := &Acquire{
+		Pool: h.drawPoolName(t), Tenant: one(t, "tenant", tenantNames...),
+		Cost: one[int64](t, "cost", 1, 1, 1, 2, 3, 9), TTL: one(t, "ttl", 0, 0, 0, time.Second, 20*time.Second),
+		RequestID: one(t, "request_id", requestNames...), Nonce: rapid.Uint64().Draw(t, "nonce"),
+	}
+	a.Category = h.drawCategory(t, a.Pool)
+	h.sent = append(h.sent, a)
+	return a
+}
+
+func (h *history) drawSpec(t *rapid.T, pool string, wall Wall) EntrySpec {
+	spec := EntrySpec{
+		Tenant: one(t, "tenant", tenantNames...), Key: one(t, "key", keyNames...), Category: h.drawCategory(t, pool),
+		Route: one(t, "route", routeNames...), Group: one(t, "group", "", "", "g"), MaxAttempts: int32(number(t, "max_attempts", 0, 2)),
+	}
+	if spec.Relative = rapid.Bool().Draw(t, "relative"); spec.Relative {
+		spec.DueIn = one(t, "due_in", 0, 400*time.Millisecond, 2*time.Second, 9*time.Second)
+	} else {
+		second := Wall(time.Second)
+		spec.DueAt = wall/second*second + one(t, "due_at", 0, -2*second, second, 5*second)
+	}
+	return spec
+}
+
+func (h *history) drawPause(t *rapid.T) Pause {
+	p := Pause{Pool: h.drawPoolName(t), Resume: !odds(t, "pause", 3), Kind: one(t, "kind", TargetTenant, TargetLane, TargetBucket)}
+	switch p.Kind {
+	case TargetTenant:
+		p.Name = one(t, "tenant", tenantNames...)
+	case TargetLane:
+		p.Name = h.drawLaneName(t, p.Pool)
+	case TargetBucket:
+		p.Name = one(t, "bucket", bucketNames...)
+	}
+	return p
+}
+
+// drawToken draws a permit's token: mostly a recent one, now and then a bogus one.
+func (h *history) drawToken(t *rapid.T) Token {
+	if len(h.tokens) == 0 || odds(t, "bogus token", 12) {
+		token := Token{Index: uint64(number(t, "index", 0, 9)), Position: 1, Nonce: 1}
+		if len(h.tokens) > 0 && rapid.Bool().Draw(t, "nearly") {
+			token = h.tokens[len(h.tokens)-1]
+			token.Nonce++
+		}
+		return token
+	}
+	back := number(t, "token", 0, min(len(h.tokens)-1, 7))
+	return h.tokens[len(h.tokens)-1-int(back)]
+}
+
+// describe prints an entry with its operations.
+func describe(e Entry) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "entry %d at %v, wall %v", e.Index, time.Duration(e.T), time.Duration(e.W))
+	for _, op := range e.Ops {
+		fmt.Fprintf(&b, "\n\t%T %+v", op, op)
+	}
+	return b.String()
+}
+
+// tally counts what histories were made of, so that one can see what they tried.
+type tally map[string]int
+
+func (n tally) count(op Op, r Result) {
+	n[fmt.Sprintf("%T", op)]++
+	switch r := r.(type) {
+	case *AcquireResult:
+		switch {
+		case r.Err != nil:
+			n["acquire error "+string(r.Err.Reason)]++
+		case r.Decision.Shed != nil:
+			n["acquire shed "+r.Decision.Shed.Reason.String()]++
+		case r.Decision.Replayed:
+			n["acquire replayed"]++
+		default:
+			n["acquire granted"]++
+		}
+	case *NextDueResult:
+		n["claims"] += len(r.Claims)
+		n["polls cut short by a cycle limit"] += min(len(r.cycleCapped), 1)
+	case *RenewResult:
+		for _, row := range r.Renewals {
+			n[fmt.Sprintf("renew result %d", row.Result)]++
+		}
+	case *ReleaseResult:
+		n[fmt.Sprintf("release result %d", r.Result)]++
+	case *ScheduleResult:
+		for _, row := range r.Entries {
+			n[fmt.Sprintf("schedule status %d %s", row.Status, row.Reason)]++
+		}
+	case *PolicyResult:
+		if n["policies changed"] += 0; r.Changed {
+			n["policies changed"]++
+		} else if r.Err != nil {
+			n["policy error "+string(r.Err.Reason)]++
+		}
+	}
+}
+
+// report logs the tally.
+func (n tally) report(t *testing.T) {
+	for _, what := range slices.Sorted(maps.Keys(n)) {
+		t.Logf("%8d  %s", n[what], what)
+	}
+}

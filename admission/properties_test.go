@@ -1,0 +1,25 @@
+package admission
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// What a run of these tests tries is logged under -v; -rapid.checks sets how much
+// (100 by default).
+
+func TestHistories(t *testing.T) {
+	n := tally{}
+	rapid.Check(t, func(t *rapid.T) {
+		h := begin(t, n, policies.Draw(t, "policy"))
+		t.Repeat(map[string]func(*rapid.T){
+			"entry": func(t *rapid.T) { h.apply(h.next(t, 6)) },
+			"": func(t *rapid.T) {
+				check(t, h.State)
+				checkPrompt(t, h.State)
+			},
+		})
+	})
+	n.report(t)
+}
