@@ -79,21 +79,11 @@ func (l *load) finish() {
 	l.t.Helper()
 	l.stopAsk()
 	l.asking.Wait()
-	var last *admitv1.PoolHealth
-	defer func() {
-		if l.t.Failed() {
-			l.t.Logf("at the end the pool is %v", last)
-		}
-	}()
-	harness.WaitFor(l.t, answerLimit, "all entries to be worked off", func() bool {
-		last = l.health()
-		return last.GetEntries() == 0
-	})
+	harness.Eventually(answerLimit, func() bool { return l.health().GetEntries() == 0 })
 	l.stop()
 	l.claiming.Wait()
-	last = l.health()
-	if last.GetActive() != 0 || last.GetEntries() != 0 || last.GetDead() != 0 {
-		l.t.Errorf("%d permits, %d entries and %d dead entries are left, want none", last.GetActive(), last.GetEntries(), last.GetDead())
+	if h := l.health(); h.GetActive() != 0 || h.GetEntries() != 0 || h.GetDead() != 0 {
+		l.t.Errorf("permits, entries or dead entries are left: %v", h)
 	}
 }
 

@@ -41,16 +41,17 @@ func Folder(t testing.TB) string {
 	return dir
 }
 
-// WaitFor waits until cond holds, and fails the test if it doesn't within limit.
-// It looks a thousand times within the limit, but at most every 10 ms.
+// WaitFor waits until cond holds, and ends the test if it doesn't within limit.
 func WaitFor(t testing.TB, limit time.Duration, what string, cond func() bool) {
 	t.Helper()
-	if !poll(limit, cond) {
+	if !Eventually(limit, cond) {
 		t.Fatalf("waited %v in vain for %s", limit, what)
 	}
 }
 
-func poll(limit time.Duration, cond func() bool) bool {
+// Eventually waits until cond holds and says whether it did within limit. It
+// looks a thousand times within the limit, but at most every 10 ms.
+func Eventually(limit time.Duration, cond func() bool) bool {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
 	tick := time.NewTicker(max(limit/1000, 10*time.Millisecond))

@@ -81,11 +81,11 @@ func StartNGINX(t testing.TB, dir string, rate, burst int) *NGINX {
 		n := &NGINX{t: t, Addr: freeAddr(t), access: filepath.Join(dir, "access.log")}
 		config := filepath.Join(dir, "nginx.conf")
 		n.writeConfig(config, dir, rate, burst)
-		n.process = Start(t, filepath.Join(dir, "nginx.log"), exec.Command(program, "-c", config, "-e", filepath.Join(dir, "nginx-error.log"), "-p", dir))
+		n.process = start(t, filepath.Join(dir, "nginx.log"), exec.Command(program, "-c", config, "-e", filepath.Join(dir, "nginx-error.log"), "-p", dir))
+		t.Cleanup(n.process.Kill)
 		if err = n.process.waitReady(5*time.Second, n.serves); err == nil {
 			return n
 		}
-		n.process.Kill()
 	}
 	t.Fatal(err)
 	return nil

@@ -41,6 +41,7 @@ func StartNode(t testing.TB, dir string) *Node {
 	t.Helper()
 	n := &Node{t: t, binary: binary(t, "admitd"), data: filepath.Join(dir, "data"), log: filepath.Join(dir, "admitd.log")}
 	n.Restart()
+	t.Cleanup(n.Kill)
 	return n
 }
 
@@ -57,7 +58,7 @@ func (n *Node) Launch() {
 	if info, err := os.Stat(n.log); err == nil {
 		n.logged = info.Size()
 	}
-	n.process = Start(n.t, n.log, exec.Command(n.binary, "--data", n.data,
+	n.process = start(n.t, n.log, exec.Command(n.binary, "--data", n.data,
 		"--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--log-format", "json"))
 }
 

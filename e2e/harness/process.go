@@ -20,9 +20,9 @@ type Process struct {
 	err    error // set when exited is closed
 }
 
-// Start starts a program whose output is appended to the file log. It is killed
-// at the test's end, if it still runs.
-func Start(t testing.TB, log string, cmd *exec.Cmd) *Process {
+// start starts a program whose output is appended to the file log. Its owner ends
+// it.
+func start(t testing.TB, log string, cmd *exec.Cmd) *Process {
 	t.Helper()
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -38,7 +38,6 @@ func Start(t testing.TB, log string, cmd *exec.Cmd) *Process {
 		p.err = cmd.Wait()
 		close(p.exited)
 	}()
-	t.Cleanup(p.Kill)
 	return p
 }
 
@@ -79,7 +78,7 @@ func (p *Process) Running() bool {
 // waitReady waits until ready holds or the process has ended.
 func (p *Process) waitReady(limit time.Duration, ready func() bool) error {
 	isReady := false
-	poll(limit, func() bool {
+	Eventually(limit, func() bool {
 		isReady = ready()
 		return isReady || !p.Running()
 	})

@@ -60,7 +60,9 @@ func (p *Python) StartWorker(args ...string) {
 	p.t.Helper()
 	cmd := exec.Command(p.interpreter, append([]string{p.worker}, args...)...)
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+p.dir)
-	p.workers = append(p.workers, Start(p.t, filepath.Join(p.dir, "worker.log"), cmd))
+	w := start(p.t, filepath.Join(p.dir, "worker.log"), cmd)
+	p.t.Cleanup(w.Kill)
+	p.workers = append(p.workers, w)
 }
 
 // Stop lets the workers finish what they have in hand, and waits for them.
