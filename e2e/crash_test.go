@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -50,7 +52,8 @@ func TestKill9(t *testing.T) {
 	}
 	seed := crashSeed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	node := harness.StartNode(t, harness.Folder(t))
+	dir := harness.Folder(t)
+	node := harness.StartNode(t, dir)
 	l := startLoad(t, node.Dial(), seed)
 
 	var slowest time.Duration
@@ -83,7 +86,20 @@ func TestKill9(t *testing.T) {
 		t.Error(o)
 	}
 	if len(objections) > 0 {
+		keepHistory(t, filepath.Join(dir, "history.json"), h)
 		t.Errorf("%d objections, run again with %s=%d", len(objections), seedEnv, seed)
+	}
+}
+
+// keepHistory writes down what the clients saw, beside the node's log.
+func keepHistory(t *testing.T, path string, h judge.History) {
+	t.Helper()
+	data, err := json.MarshalIndent(h, "", " ")
+	if err == nil {
+		err = os.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
+		t.Errorf("keep the history: %v", err)
 	}
 }
 
