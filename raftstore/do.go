@@ -99,7 +99,7 @@ func (s *Store) NextDue(ctx context.Context, req Request, maxWait time.Duration)
 		return Answer{}, err
 	}
 	wait := s.patience(ctx, maxWait)
-	p, err := t.polls.enter(op, wait > 0)
+	p, err := t.polls.enter(ctx, req, wait > 0)
 	if err != nil {
 		return Answer{}, s.countRefusal(err)
 	}
@@ -109,14 +109,14 @@ func (s *Store) NextDue(ctx context.Context, req Request, maxWait time.Duration)
 	timer := s.clk.NewTimer(max(wait, 0))
 	defer timer.Stop()
 	for try := 1; ; try++ {
-		proposed, err := t.polls.await(ctx, p, timer)
+		c, err := t.polls.await(p, timer)
 		if err != nil {
 			return Answer{}, err
 		}
-		if !proposed {
+		if c == nil {
 			return t.idle(op, req.HeldRows), nil
 		}
-		a, again, err := t.claim(ctx, req, p, try)
+		a, again, err := t.claim(c, p, try)
 		if !again {
 			return a, err
 		}
@@ -132,9 +132,9 @@ func (s *Store) patience(ctx context.Context, maxWait time.Duration) time.Durati
 	return min(maxWait, deadline.Sub(s.clk.Now().Wall)-answerTime)
 }
 
-// await waits for a poll's turn and says whether it has come, or the time is
-// up. A poll whose turn has come is out, and must go back.
-func (ps *polls) await(ctx context.Context, p *parkedPoll, timer clock.Timer) (bool, error) {
+// await waits until the poll is proposed, and returns the call; or until it is
+// not to wait any longer, and returns nil.
+func (ps *polls) await(p *parkedPoll, timer clock.Timer) (*call, error) {
 	var up <-chan time.Time
 	if p.park {
 		up = timer.C()
@@ -143,19 +143,19 @@ func (ps *polls) await(ctx context.Context, p *parkedPoll, timer clock.Timer) (b
 	case <-p.turn:
 	case <-up:
 		if ps.leave(p) {
-			return false, nil
+			return nil, nil
 		}
-	case <-ctx.Done():
+	case <-p.ctx.Done():
 		if ps.leave(p) {
-			return false, ctx.Err()
+			return nil, p.ctx.Err()
 		}
 	}
-	return !p.idle, p.err
+	return p.call, p.err
 }
 
-// claim proposes a poll whose turn has come. It says whether to wait again.
-func (t *term) claim(ctx context.Context, req Request, p *parkedPoll, try int) (Answer, bool, error) {
-	answers, err := t.decide(ctx, []Request{req}, make([]Answer, 1))
+// claim waits for a poll that was proposed. It says whether to wait again.
+func (t *term) claim(c *call, p *parkedPoll, try int) (Answer, bool, error) {
+	answers, err := c.wait()
 	if err != nil {
 		t.polls.back(p, false, false)
 		return Answer{}, false, err

@@ -8,7 +8,7 @@ import (
 
 // lead follows raft's word on who leads: it opens a term when this node is
 // elected and ends it when it no longer leads, until the store closes.
-func (s *Store) lead() {
+func (s *Store) lead(leading <-chan bool) {
 	end := func() {}
 	defer func() { end() }()
 	failed := s.failed
@@ -20,7 +20,7 @@ func (s *Store) lead() {
 			failed = nil
 			end()
 			end = func() {}
-		case leads := <-s.raft.LeaderCh():
+		case leads := <-leading:
 			// Two times true in a row are a loss that went by unseen, and a gain.
 			end()
 			end = func() {}
@@ -55,9 +55,15 @@ func (s *Store) begin() (end func()) {
 
 // setTerm makes the node ready, or with nil not ready.
 func (s *Store) setTerm(t *term) {
-	s.term.Store(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.fatal == nil {
+		s.setTermLocked(t)
+	}
+}
+
+func (s *Store) setTermLocked(t *term) {
+	s.term.Store(t)
 	s.metrics.leader.Set(0)
 	if t != nil {
 		s.metrics.leader.Set(1)

@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -17,9 +18,9 @@ const pollsQueue = "polls"
 // Calls that want the same, the same lanes of the same pool, form a group and
 // are served first come first served. Only those at the head are let go, and
 // only if the core says that they would be served: as many as the group's
-// window. It grows by one with each call that comes back full, for then there
-// may be more, and is one again after a call that took all there was. So a
-// release wakes one call, and a burst of due work twice as many with each entry.
+// window. It grows by one with each call that comes back full and leaves more to
+// be had, and is one again when there is no more. So a release wakes one call,
+// and a burst of due work twice as many with each entry.
 type polls struct {
 	t     *term
 	limit int
@@ -43,19 +44,22 @@ type pollGroup struct {
 	window int
 }
 
-// parkedPoll is one call.
+// parkedPoll is one NextDue.
 type parkedPoll struct {
-	op    *admission.NextDue
+	ctx   context.Context
+	req   Request
+	op    *admission.NextDue // that of req
 	group *pollGroup
 	// park says whether it waits for work, and not only for its turn.
 	park bool
-	// turn is closed when the poll is let go: to be proposed, or sent home with
-	// err, or because there is no work and it does not wait for any.
+	// turn is closed when the poll no longer waits: it is let go, and call is on
+	// its way through the log; or it is sent home, with err if not for lack of
+	// work.
 	turn chan struct{}
+	call *call
+	err  error
 	// gone is set, under polls.mu, when turn was closed.
 	gone bool
-	idle bool
-	err  error
 }
 
 // maxWindow bounds how many polls of a group are in the log at once.
@@ -69,20 +73,20 @@ func newPolls(t *term) *polls {
 
 // enter takes a poll in. It is let go at once if it would be served and nobody
 // waits before it. If it would not be served and may not park, it is nil.
-func (ps *polls) enter(op *admission.NextDue, park bool) (*parkedPoll, error) {
+func (ps *polls) enter(ctx context.Context, req Request, park bool) (*parkedPoll, error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if ps.closed != nil {
 		return nil, ps.closed
 	}
+	op := req.Op.(*admission.NextDue)
 	g := ps.group(op)
-	p := &parkedPoll{op: op, group: g, park: park, turn: make(chan struct{})}
+	p := &parkedPoll{ctx: ctx, req: req, op: op, group: g, park: park, turn: make(chan struct{})}
 	delay, ok := ps.delay(op)
 	now := ok && delay == 0
 	switch {
 	case now && (len(g.waiting) == 0 && g.out < g.window || ps.isReplay(g)):
-		g.out++
-		p.letGo()
+		ps.letGo(p)
 		return p, nil
 	case !now && !park:
 		ps.dropIfEmpty(g)
@@ -107,8 +111,8 @@ func (ps *polls) isReplay(g *pollGroup) bool {
 	return !ok || delay > 0
 }
 
-// leave is for a poll that stops waiting. It returns false if the poll has been
-// let go meanwhile.
+// leave is for a poll that stops waiting. It returns false if the poll waits no
+// longer anyhow.
 func (ps *polls) leave(p *parkedPoll) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -131,13 +135,13 @@ func (ps *polls) back(p *parkedPoll, full, again bool) {
 	defer ps.mu.Unlock()
 	g := p.group
 	g.out--
-	if full {
+	if delay, ok := ps.delay(p.op); full && ok && delay == 0 {
 		g.window = min(maxWindow, g.window+1)
 	} else {
 		g.window = 1
 	}
 	if again && ps.closed == nil {
-		p.gone, p.turn = false, make(chan struct{})
+		p.gone, p.call, p.turn = false, nil, make(chan struct{})
 		g.waiting = slices.Insert(g.waiting, 0, p)
 		ps.count(g, p, 1)
 	}
@@ -156,12 +160,12 @@ func (ps *polls) watch(quit <-chan struct{}) {
 		case <-ps.look:
 		case <-timer.C():
 		}
-		timer.Reset(ps.letGo())
+		timer.Reset(ps.letAllGo())
 	}
 }
 
-// letGo lets go whoever would be served, and returns when to look again.
-func (ps *polls) letGo() time.Duration {
+// letAllGo lets go whoever would be served, and returns when to look again.
+func (ps *polls) letAllGo() time.Duration {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	next := never
@@ -187,10 +191,30 @@ func (ps *polls) letGoFirst(g *pollGroup, n int) {
 	n = min(len(g.waiting), n)
 	for _, p := range g.waiting[:n] {
 		ps.count(g, p, -1)
-		p.letGo()
+		ps.letGo(p)
 	}
 	g.waiting = slices.Delete(g.waiting, 0, n)
-	g.out += n
+}
+
+// letGo proposes a poll. It does so itself, not the caller that waits, to keep
+// their order.
+func (ps *polls) letGo(p *parkedPoll) {
+	c, err := newCall(p.ctx, []Request{p.req}, make([]Answer, 1))
+	if err == nil {
+		err = ps.t.submit(c)
+	}
+	if err != nil {
+		p.sendHome(err)
+		return
+	}
+	p.group.out++
+	p.gone, p.call = true, c
+	close(p.turn)
+}
+
+func (p *parkedPoll) sendHome(why error) {
+	p.gone, p.err = true, why
+	close(p.turn)
 }
 
 // sendHome ends the wait of those polls of a group.
@@ -202,9 +226,8 @@ func (ps *polls) sendHome(g *pollGroup, which func(*parkedPoll) bool, why error)
 		if !which(p) {
 			return false
 		}
-		p.idle, p.err = true, why
 		ps.count(g, p, -1)
-		p.letGo()
+		p.sendHome(why)
 		return true
 	})
 	ps.dropIfEmpty(g)
@@ -218,11 +241,6 @@ func (ps *polls) close(why error) {
 	for _, g := range ps.groups {
 		ps.sendHome(g, func(*parkedPoll) bool { return true }, why)
 	}
-}
-
-func (p *parkedPoll) letGo() {
-	p.gone = true
-	close(p.turn)
 }
 
 func (ps *polls) delay(op *admission.NextDue) (wait time.Duration, ok bool) {

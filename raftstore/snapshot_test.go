@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -266,24 +268,64 @@ func TestNodeFallsBackToTheOlderSnapshot(t *testing.T) {
 }
 
 func TestNodeRefusesToStartWithoutAReadableSnapshot(t *testing.T) {
+	n := startNode(t, Config{Dir: t.TempDir()}, clock.System())
+	n.applyPolicy(testPolicy())
+	for range trailingLogs {
+		n.do(admission.Pause{Pool: "mail", Kind: admission.TargetLane, Name: "low"})
+	}
+	n.snapshot() // from now on the log begins in the middle
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range []string{"state.bin", "meta.json"} {
-		n := startNode(t, Config{Dir: t.TempDir()}, clock.System())
-		n.applyPolicy(testPolicy())
-		for range 2 * trailingLogs {
-			n.do(admission.Pause{Pool: "mail", Kind: admission.TargetLane, Name: "low"})
-		}
-		n.snapshot()
-		if err := n.Close(); err != nil {
-			t.Fatal(err)
-		}
-		flipByte(t, newestSnapshot(t, n.cfg.Dir, file), 0)
+		path := newestSnapshot(t, n.cfg.Dir, file)
+		flipByte(t, path, 0)
 		s, err := Open(n.cfg, testLogger(t), newRegistry(), clock.System())
 		if err == nil {
 			s.Close()
 			t.Fatalf("%s damaged: the node started", file)
 		}
-		t.Log(err)
+		if !strings.Contains(err.Error(), "snapshot") {
+			t.Errorf("%s damaged: %v", file, err)
+		}
+		flipByte(t, path, 0)
 	}
+	n.open()
+}
+
+func TestImagesStandWhileTheStateMoves(t *testing.T) {
+	n := startNode(t, Config{Dir: t.TempDir()}, clock.System())
+	n.applyPolicy(testPolicy())
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				op := &admission.Schedule{Pool: "mail", Entries: []admission.EntrySpec{{Tenant: "acme", Key: fmt.Sprint(i % 50)}}}
+				if _, err := n.Do(t.Context(), Request{Op: op}, Request{Op: &admission.NextDue{Pool: "mail", MaxItems: 1}}); err != nil {
+					t.Errorf("do: %v", err)
+					return
+				}
+			}
+		})
+	}
+	for range 50 {
+		image, err := n.Image(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, second := image.Digest(), image.Digest()
+		if first != second {
+			t.Errorf("an image changed from %x to %x", first, second)
+		}
+	}
+	close(stop)
+	wg.Wait()
 }
 
 func TestSnapshotsAreTakenAsTheLogGrows(t *testing.T) {

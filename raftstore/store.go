@@ -63,6 +63,16 @@ type Store struct {
 //
 // Errors: ErrInUse, ErrCorrupt, ErrUnknownFormat, and what the file system says.
 func Open(cfg Config, log *slog.Logger, reg prometheus.Registerer, clk clock.Clock) (*Store, error) {
+	s, err := openStore(cfg, log, reg, clk)
+	if err != nil {
+		return nil, err
+	}
+	s.run(s.raft.LeaderCh())
+	return s, nil
+}
+
+// openStore is Open without what follows from leading.
+func openStore(cfg Config, log *slog.Logger, reg prometheus.Registerer, clk clock.Clock) (*Store, error) {
 	m, err := newMetrics(reg)
 	if err != nil {
 		return nil, err
@@ -79,9 +89,14 @@ func Open(cfg Config, log *slog.Logger, reg prometheus.Registerer, clk clock.Clo
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.closeFiles())
 	}
-	s.loops.Go(s.lead)
-	s.loops.Go(s.snapshotLoop)
 	return s, nil
+}
+
+// run starts what runs until Close. Raft says through leads whether this node
+// does.
+func (s *Store) run(leads <-chan bool) {
+	s.loops.Go(func() { s.lead(leads) })
+	s.loops.Go(s.snapshotLoop)
 }
 
 func (s *Store) open() error {
@@ -149,7 +164,7 @@ func (s *Store) startRaft(store *failStop, id identity, fresh bool) error {
 }
 
 // checkFounded refuses a directory whose log is not what the node once had:
-// raft would wait for ever, or panic.
+// raft would panic, or wait for ever.
 func (s *Store) checkFounded(log raft.LogStore, votes raft.StableStore) error {
 	if err := s.snapshots.check(); err != nil {
 		return err
@@ -160,6 +175,25 @@ func (s *Store) checkFounded(log raft.LogStore, votes raft.StableStore) error {
 	}
 	if !has {
 		return fmt.Errorf("%w: %s has an identity but no log", ErrCorrupt, s.cfg.Dir)
+	}
+	return checkLog(log)
+}
+
+// checkLog reads the whole log.
+func checkLog(log raft.LogStore) error {
+	first, err := log.FirstIndex()
+	if err != nil {
+		return fmt.Errorf("read the start of the log: %w", err)
+	}
+	last, err := log.LastIndex()
+	if err != nil {
+		return fmt.Errorf("read the end of the log: %w", err)
+	}
+	var l raft.Log
+	for i := first; i <= last && i > 0; i++ {
+		if err := log.GetLog(i, &l); err != nil {
+			return fmt.Errorf("read log entry %d: %w", i, err)
+		}
 	}
 	return nil
 }
@@ -204,6 +238,7 @@ func (s *Store) fail(err error) {
 	}
 	s.fatal = err
 	s.log.Error("the store ends", "error", err)
+	s.setTermLocked(nil)
 	// At once: raft takes a failed write for a reason to elect itself anew, and
 	// panics when it can't store the new term.
 	if s.raft != nil {
