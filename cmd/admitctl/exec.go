@@ -90,7 +90,7 @@ type execution struct {
 }
 
 func (e *execution) run(ctx context.Context, work client.Work) error {
-	c, err := client.Dial(e.addr)
+	c, err := client.Dial(e.addr, client.WithRetryFor(e.timeout))
 	if err != nil {
 		return fmt.Errorf("address %q: %w", e.addr, err)
 	}
@@ -182,7 +182,11 @@ func (e *execution) work(ctx context.Context, p *client.Permit) error {
 	e.process.Store(cmd.Process)
 	err := cmd.Wait()
 	e.process.Store(nil)
-	return e.outcome(cmd.ProcessState, err)
+	err = e.outcome(cmd.ProcessState, err)
+	if errors.Is(context.Cause(ctx), client.ErrPermitLost) {
+		err = errors.Join(err, client.ErrPermitLost)
+	}
+	return err
 }
 
 // outcome is what the command's end means for the permit.
@@ -227,7 +231,7 @@ func (e *execution) tellRelease(err error) {
 		return
 	}
 	errs := joined.Unwrap()
-	if last := errs[len(errs)-1]; isStatus(last) {
+	if last := errs[len(errs)-1]; statusOf(last) != nil {
 		e.say("%s; the permit expires by itself", errorText(last, e.addr))
 	}
 }

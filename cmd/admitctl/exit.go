@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -115,7 +117,7 @@ func errorText(err error, addr string) string {
 		return ""
 	}
 	line := err.Error()
-	if st, ok := status.FromError(err); ok {
+	if st := statusOf(err); st != nil {
 		line = statusLine(st, addr)
 	}
 	return "admitctl: " + strings.Join(strings.Fields(line), " ")
@@ -152,8 +154,8 @@ func (d *details) add(detail any) {
 	switch detail := detail.(type) {
 	case *errdetails.ErrorInfo:
 		d.reason = detail.GetReason()
-		if leader := detail.GetMetadata()["leader_addr"]; leader != "" {
-			d.hints = append(d.hints, "the leader is "+leader)
+		for _, key := range slices.Sorted(maps.Keys(detail.GetMetadata())) {
+			d.hints = append(d.hints, key+" "+detail.GetMetadata()[key])
 		}
 	case *errdetails.BadRequest:
 		for _, v := range detail.GetFieldViolations() {
@@ -173,8 +175,12 @@ func innermost(message string) string {
 	return message
 }
 
-// isStatus says whether an error came from the node or the way there.
-func isStatus(err error) bool {
-	_, ok := status.FromError(err)
-	return ok && err != nil
+// statusOf returns the status that came from the node or the way there, or nil.
+// What wraps it would repeat what the status says.
+func statusOf(err error) *status.Status {
+	var sent interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &sent) {
+		return nil
+	}
+	return sent.GRPCStatus()
 }

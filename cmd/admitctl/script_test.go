@@ -10,12 +10,36 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"admitctl": main})
+	testscript.Main(suite{m}, map[string]func(){"admitctl": main})
+}
+
+// suite is the tests with what is theirs all together.
+type suite struct{ m *testing.M }
+
+// binaries is where admitd is built.
+var binaries string
+
+func (s suite) Run() int {
+	dir, err := os.MkdirTemp("", "admitctl-test")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binaries = dir
+	code := s.m.Run()
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // Each script runs admitctl as a user would. One that begins with `node` talks to
@@ -26,26 +50,56 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"node": startNode,
-			"code": runForCode,
-			"save": saveStdout,
+			"node":     startNode,
+			"code":     runForCode,
+			"save":     saveStdout,
+			"stopnode": stopNode,
+			"await":    awaitFile,
 		},
 	})
 }
 
 // admitd is the path of the real binary, built once.
 var admitd = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "admitd")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "admitd")
+	path := filepath.Join(binaries, "admitd")
 	out, err := exec.Command("go", "build", "-o", path, "github.com/admitd/admit/cmd/admitd").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building admitd: %w\n%s", err, out)
 	}
 	return path, nil
 })
+
+// nodes holds what stops each script's node.
+var nodes sync.Map // from *testscript.TestScript to func()
+
+// stopNode stops the script's node: `stopnode`.
+func stopNode(ts *testscript.TestScript, _ bool, _ []string) {
+	stop, ok := nodes.Load(ts)
+	if !ok {
+		ts.Fatalf("there is no node")
+	}
+	stop.(func())()
+}
+
+// awaitFile waits until a file is there: `await FILE`.
+func awaitFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: await FILE")
+	}
+	path := ts.MkAbs(args[0])
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for giveUp := time.After(20 * time.Second); ; {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-giveUp:
+			ts.Fatalf("%s did not appear", args[0])
+		}
+	}
+}
 
 // startNode starts an admitd on a free port and points ADMIT_ADDR at it:
 // `node [policy file]`.
@@ -65,12 +119,14 @@ func startNode(ts *testscript.TestScript, neg bool, args []string) {
 	stdout, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
-	ts.Defer(func() {
+	stop := sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
 			ts.Logf("admitd: %v\n%s", err, log.String())
 		}
 	})
+	ts.Defer(stop)
+	nodes.Store(ts, stop)
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
 		_, rest, ok := strings.Cut(lines.Text(), "admitd is ready: gRPC on ")
