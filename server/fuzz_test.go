@@ -135,67 +135,60 @@ func (h *history) look(op admission.Op, r admission.Result) {
 // readOps makes a message, validates and converts it. It yields nothing where
 // it is refused.
 func (h *history) readOps(kind byte, data []byte) []admission.Op {
-	one := func(op admission.Op, err error) []admission.Op {
-		if err != nil {
-			return nil
-		}
-		return []admission.Op{op}
-	}
-	build := func(m proto.Message) {
-		if kind&made != 0 {
-			(&chance{data}).fill(m.ProtoReflect(), h.token, 5)
-		} else if proto.Unmarshal(data, m) != nil {
-			proto.Reset(m) // validation refuses what is empty
-		}
-	}
+	in := source{choices: kind&made != 0, data: data, token: h.token}
 	switch (kind &^ made) % kinds {
 	case kindAcquire:
-		in := &admitv1.AcquireRequest{}
-		build(in)
-		return one(readAcquire(in))
+		return one(readAcquire(from(in, &admitv1.AcquireRequest{})))
 	case kindBatchAcquire:
-		in := &admitv1.BatchAcquireRequest{}
-		build(in)
-		reqs, err := readBatchAcquire(in)
 		var ops []admission.Op
+		reqs, err := readBatchAcquire(from(in, &admitv1.BatchAcquireRequest{}))
 		for _, r := range reqs {
 			ops = append(ops, one(r.Op, err)...)
 		}
 		return ops
 	case kindNextDue:
-		in := &admitv1.NextDueRequest{}
-		build(in)
-		req, _, err := readNextDue(in)
+		req, _, err := readNextDue(from(in, &admitv1.NextDueRequest{}))
 		return one(req.Op, err)
 	case kindRenew:
-		in := &admitv1.RenewRequest{}
-		build(in)
-		return one(readRenew(in))
+		return one(readRenew(from(in, &admitv1.RenewRequest{})))
 	case kindRelease:
-		in := &admitv1.ReleaseRequest{}
-		build(in)
-		return one(readRelease(in))
+		return one(readRelease(from(in, &admitv1.ReleaseRequest{})))
 	case kindSchedule:
-		in := &admitv1.ScheduleRequest{}
-		build(in)
-		return one(readSchedule(in))
+		return one(readSchedule(from(in, &admitv1.ScheduleRequest{})))
 	case kindUnschedule:
-		in := &admitv1.UnscheduleRequest{}
-		build(in)
-		return one(readUnschedule(in))
+		return one(readUnschedule(from(in, &admitv1.UnscheduleRequest{})))
 	case kindApplyPolicy:
-		in := &admitv1.ApplyPolicyRequest{}
-		build(in)
-		return one(readApplyPolicy(in))
+		return one(readApplyPolicy(from(in, &admitv1.ApplyPolicyRequest{})))
 	case kindPause:
-		in := &admitv1.PauseRequest{}
-		build(in)
-		return one(readPause(in))
+		return one(readPause(from(in, &admitv1.PauseRequest{})))
 	default:
-		in := &admitv1.ResumeRequest{}
-		build(in)
-		return one(readResume(in))
+		return one(readResume(from(in, &admitv1.ResumeRequest{})))
 	}
+}
+
+func one[O admission.Op](op O, err error) []admission.Op {
+	if err != nil {
+		return nil
+	}
+	return []admission.Op{op}
+}
+
+// source is where a message comes from: its encoding, or choices.
+type source struct {
+	choices bool
+	data    []byte
+	token   string
+}
+
+// from makes the message. One that can't be decoded stays empty, which
+// validation refuses.
+func from[M proto.Message](s source, m M) M {
+	if s.choices {
+		(&chance{s.data}).fill(m.ProtoReflect(), s.token, 5)
+	} else if proto.Unmarshal(s.data, m) != nil {
+		proto.Reset(m)
+	}
+	return m
 }
 
 // seedHistories run the main job, with the edges of what is allowed.

@@ -294,6 +294,16 @@ func TestPausedTargetsAreHeldUntilResumed(t *testing.T) {
 	if _, err := h.policy.Resume(soon(t), &admitv1.ResumeRequest{Pool: "email", Target: &admitv1.ResumeRequest_Lane{Lane: "transactional"}}); err != nil {
 		t.Fatal(err)
 	}
+	// What operators do is told, what workers do is not.
+	told := strings.Join(h.log.lines(), "\n")
+	for _, want := range []string{`msg="applied a policy" policy=1`, "msg=paused pool=email lane=transactional", "msg=resumed pool=email lane=transactional"} {
+		if !strings.Contains(told, want) {
+			t.Errorf("%q is missing in %q", want, told)
+		}
+	}
+	if strings.Contains(told, "Acquire") {
+		t.Errorf("got %q", told)
+	}
 	if got := reason(); got != admitv1.Reason_REASON_UNSPECIFIED {
 		t.Errorf("got %s", got)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
@@ -11,6 +12,7 @@ import (
 type policyService struct {
 	admitv1.UnsafePolicyServiceServer
 	store Store
+	log   *slog.Logger
 }
 
 func (s *policyService) ApplyPolicy(ctx context.Context, in *admitv1.ApplyPolicyRequest) (*admitv1.ApplyPolicyResponse, error) {
@@ -24,6 +26,9 @@ func (s *policyService) ApplyPolicy(ctx context.Context, in *admitv1.ApplyPolicy
 	}
 	if res.Err != nil {
 		return nil, res.Err
+	}
+	if res.Changed {
+		s.log.InfoContext(ctx, "applied a policy", "policy", res.Revision)
 	}
 	return &admitv1.ApplyPolicyResponse{Revision: res.Revision, Changed: res.Changed}, nil
 }
@@ -49,7 +54,7 @@ func (s *policyService) Pause(ctx context.Context, in *admitv1.PauseRequest) (*a
 	if err != nil {
 		return nil, err
 	}
-	return &admitv1.PauseResponse{}, s.setPause(ctx, op)
+	return &admitv1.PauseResponse{}, s.setPause(ctx, op, "paused")
 }
 
 func (s *policyService) Resume(ctx context.Context, in *admitv1.ResumeRequest) (*admitv1.ResumeResponse, error) {
@@ -57,10 +62,10 @@ func (s *policyService) Resume(ctx context.Context, in *admitv1.ResumeRequest) (
 	if err != nil {
 		return nil, err
 	}
-	return &admitv1.ResumeResponse{}, s.setPause(ctx, op)
+	return &admitv1.ResumeResponse{}, s.setPause(ctx, op, "resumed")
 }
 
-func (s *policyService) setPause(ctx context.Context, op admission.Pause) error {
+func (s *policyService) setPause(ctx context.Context, op admission.Pause, done string) error {
 	_, res, err := do[*admission.PauseResult](ctx, s.store, op)
 	if err != nil {
 		return err
@@ -68,5 +73,12 @@ func (s *policyService) setPause(ctx context.Context, op admission.Pause) error 
 	if res.Err != nil {
 		return res.Err
 	}
+	s.log.InfoContext(ctx, done, "pool", op.Pool, targetNames[op.Kind], op.Name)
 	return nil
+}
+
+var targetNames = map[admission.TargetKind]string{
+	admission.TargetTenant: "tenant",
+	admission.TargetLane:   "lane",
+	admission.TargetBucket: "bucket",
 }

@@ -55,7 +55,7 @@ func New(store Store, log *slog.Logger, reg prometheus.Registerer) (*Server, err
 	s := &Server{grpc: g, drain: drain}
 	admitv1.RegisterAdmissionServiceServer(g, &admissionService{store: store, metrics: decisions, drain: drain})
 	admitv1.RegisterDueWorkServiceServer(g, &dueWorkService{store: store})
-	admitv1.RegisterPolicyServiceServer(g, &policyService{store: store})
+	admitv1.RegisterPolicyServiceServer(g, &policyService{store: store, log: log})
 	admitv1.RegisterStatusServiceServer(g, &statusService{store: store})
 	s.health = newHealthReporter(store, slices.Collect(maps.Keys(g.GetServiceInfo())))
 	grpc_health_v1.RegisterHealthServer(g, s.health.server)
