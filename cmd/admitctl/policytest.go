@@ -19,7 +19,16 @@ func (a *app) policyTestCommand() *cobra.Command {
 		Short: "Run scenario files, without a node",
 		Long: `Run scenario files on the core, in virtual time and without a node. Prints a line
 for each expectation that did not hold: file, line, test, step, want, got. Exits
-with 1 if there is one.`,
+with 1 if there is one.
+
+  policy: {pools: [{name: email, max_active: 1}]}
+  tests:
+  - name: a slot is free again after its release
+    steps:
+    - {at: 0s, acquire: {pool: email, tenant: acme, as: A}, expect: {granted: 1}}
+    - {acquire: {pool: email, tenant: acme}, expect: {shed: 1, reason: POOL_CAP}}
+    - {at: 1s, release: {permit: A}, expect: {ok: true}}
+    - {acquire: {pool: email, tenant: acme}, expect: {granted: 1}}`,
 		Example: "  admitctl policy test scenarios/*.yaml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: a.does(func(_ context.Context, _ *cobra.Command, args []string) error {

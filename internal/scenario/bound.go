@@ -22,7 +22,7 @@ func (b bound) String() string {
 	return fmt.Sprintf("between %d and %d", b.lo, b.hi)
 }
 
-// number returns a check of one number.
+// check compares one number.
 func (b bound) check(n int64) (want, got string, ok bool) {
 	return b.String(), fmt.Sprint(n), b.holds(n)
 }
@@ -32,15 +32,19 @@ func (r *reader) bound(node *yaml.Node) bound {
 		n := r.number(node, -maxTokens, math.MaxInt64)
 		return bound{n, n}
 	}
-	for _, p := range r.known(node, "a number or {between: [lo, hi]}", "key", []string{"between"}) {
-		ends := r.items(p.value, "two numbers")
-		if len(ends) != 2 {
-			r.fail(p.value, "expected two numbers, got %d", len(ends))
-			break
+	pairs := r.known(node, "a number or {between: [lo, hi]}", "key", []string{"between"})
+	if len(pairs) == 0 {
+		if len(node.Content) == 0 {
+			r.fail(node, "expected a number or {between: [lo, hi]}, got nothing")
 		}
-		return bound{r.number(ends[0], -maxTokens, math.MaxInt64), r.number(ends[1], -maxTokens, math.MaxInt64)}
+		return bound{}
 	}
-	return bound{}
+	ends := r.items(pairs[0].value, "two numbers")
+	if len(ends) != 2 {
+		r.fail(pairs[0].value, "expected two numbers, got %d", len(ends))
+		return bound{}
+	}
+	return bound{r.number(ends[0], -maxTokens, math.MaxInt64), r.number(ends[1], -maxTokens, math.MaxInt64)}
 }
 
 // bounds are numbers by name.

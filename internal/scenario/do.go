@@ -139,22 +139,10 @@ func (r *run) resume(c *call, s scope, o *outcome) { r.setPause(c, s, o, true) }
 
 func (r *run) setPause(c *call, s scope, o *outcome, resume bool) {
 	op := admission.Pause{Pool: s.expand(c.texts["pool"]), Resume: resume}
-	for field, kind := range map[string]admission.TargetKind{
-		"tenant": admission.TargetTenant, "lane": admission.TargetLane, "bucket": admission.TargetBucket,
-	} {
-		name, given := c.texts[field]
-		switch {
-		case !given:
-		case op.Kind != 0:
-			o.fail("one of tenant, lane, bucket", "several")
-			return
-		default:
-			op.Kind, op.Name = kind, s.expand(name)
+	for _, t := range targets {
+		if name, given := c.texts[t.field]; given {
+			op.Kind, op.Name = t.kind, s.expand(name)
 		}
-	}
-	if op.Kind == 0 {
-		o.fail("one of tenant, lane, bucket", "none")
-		return
 	}
 	o.pool = op.Pool
 	o.refuse(r.apply(op).(*admission.PauseResult).Err)
@@ -180,14 +168,7 @@ func (r *run) newLeader(c *call, _ scope, _ *outcome) {
 // restore goes on with what a snapshot holds.
 func (r *run) restore(_ *call, _ scope, o *outcome) {
 	image := r.state.Snapshot()
-	rows := func(yield func(admission.Row, error) bool) {
-		for row := range image.Rows() {
-			if !yield(row, nil) {
-				return
-			}
-		}
-	}
-	restored, err := admission.Restore(image.Header(), rows)
+	restored, err := restored(image)
 	if err != nil {
 		o.fail("a snapshot that restores", err.Error())
 		return
@@ -197,6 +178,17 @@ func (r *run) restore(_ *call, _ scope, o *outcome) {
 		return
 	}
 	r.state = restored
+}
+
+// restored returns the state that an image holds.
+func restored(image *admission.Image) (*admission.State, error) {
+	return admission.Restore(image.Header(), func(yield func(admission.Row, error) bool) {
+		for row := range image.Rows() {
+			if !yield(row, nil) {
+				return
+			}
+		}
+	})
 }
 
 // look lets time move on, as any verb does; what it expects reads the state.

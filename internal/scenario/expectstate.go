@@ -113,21 +113,33 @@ func readTenantBuckets(r *reader, _ *step, node *yaml.Node) check {
 	}
 }
 
-// ask decides a request that no bucket can grant, which changes nothing and
-// names every limit with its numbers.
-func (r *run) ask(pool, tenant string) []admission.Limit {
-	res := r.state.Decide(r.now, &admission.Acquire{Pool: pool, Tenant: tenant, Cost: maxTokens})
+// levels returns what is left in the tenant's own buckets: the limits that block
+// a request which no bucket can grant, asked of a copy where every bucket charges
+// by cost.
+func (r *run) levels(pool, tenant string) map[string]int64 {
+	copied, err := restored(r.state.Snapshot())
+	if err != nil {
+		return nil
+	}
+	policy, _, _ := copied.Policy()
+	policy.Pools = slices.Clone(policy.Pools)
+	for i := range policy.Pools {
+		buckets := slices.Clone(policy.Pools[i].Buckets)
+		for j := range buckets {
+			buckets[j].PerPermit = false
+		}
+		policy.Pools[i].Buckets = buckets
+	}
+	copied.Apply(admission.Entry{Index: r.index + 1, T: r.now, W: r.wall(), Ops: []admission.Op{
+		admission.ApplyPolicy{Policy: policy, ExpectedRevision: admission.AnyRevision},
+	}})
+	res := copied.Decide(r.now, &admission.Acquire{Pool: pool, Tenant: tenant, Cost: maxTokens})
 	if res.Err != nil || res.Decision.Shed == nil {
 		return nil
 	}
-	return res.Decision.Shed.Blocking
-}
-
-// levels returns what is left in the tenant's own buckets.
-func (r *run) levels(pool, tenant string) map[string]int64 {
 	out := map[string]int64{}
-	for _, l := range r.ask(pool, tenant) {
-		if l.Scope == admission.ScopeTenant && l.Holders == 0 {
+	for _, l := range res.Decision.Shed.Blocking {
+		if l.Scope == admission.ScopeTenant && l.Capacity > 0 && l.Asked == maxTokens {
 			out[l.Name] = l.Capacity - l.Used
 		}
 	}

@@ -199,6 +199,9 @@ func (r *reader) call(v *verb, node *yaml.Node) (*call, []string) {
 			r.fail(node, "%s needs %s", v.name, f.name)
 		}
 	}
+	if v.check != nil && len(r.problems) == problems {
+		v.check(r, c, node)
+	}
 	return c, missing
 }
 

@@ -25,6 +25,8 @@ type verb struct {
 	name    string
 	fields  []field
 	expects []string
+	// check finds what is wrong with the fields together; optional.
+	check func(r *reader, c *call, node *yaml.Node)
 	// do performs it once and notes what came of it.
 	do func(r *run, c *call, s scope, o *outcome)
 	// missing says that this version does not have it.
@@ -110,10 +112,11 @@ var verbs = []verb{
 			may("retry_after", asDuration(0, maxDue)), may("bucket", asText), later("result"),
 		},
 		expects: []string{"ok", "result"},
+		check:   checkRelease,
 		do:      (*run).release,
 	},
-	{name: "pause", fields: pauseFields, do: (*run).pause},
-	{name: "resume", fields: pauseFields, do: (*run).resume},
+	{name: "pause", fields: pauseFields, check: checkTarget, do: (*run).pause},
+	{name: "resume", fields: pauseFields, check: checkTarget, do: (*run).resume},
 	{name: "policy", expects: []string{"error"}, do: (*run).applyPolicy},
 	{name: "tick", do: (*run).tick},
 	{name: "new_leader", fields: []field{must("gap", asDuration(0, maxSpan))}, do: (*run).newLeader},
@@ -203,5 +206,37 @@ func asOutcome(r *reader, c *call, name string, node *yaml.Node) {
 	if _, ok := outcomes[c.texts[name]]; !ok {
 		r.fail(node, "expected one of %s, got %s",
 			strings.Join([]string{"DONE", "FAILED", "THROTTLED", "NOT_STARTED", "DEAD"}, ", "), policy.Found(node))
+	}
+}
+
+func checkRelease(r *reader, c *call, node *yaml.Node) {
+	if c.texts["outcome"] == "THROTTLED" {
+		return
+	}
+	if _, given := c.durations["retry_after"]; given {
+		r.fail(node, "retry_after is for outcome THROTTLED")
+	}
+	if _, given := c.texts["bucket"]; given {
+		r.fail(node, "bucket is for outcome THROTTLED")
+	}
+}
+
+// targets are what can be paused.
+var targets = []struct {
+	field string
+	kind  admission.TargetKind
+}{
+	{"tenant", admission.TargetTenant}, {"lane", admission.TargetLane}, {"bucket", admission.TargetBucket},
+}
+
+func checkTarget(r *reader, c *call, node *yaml.Node) {
+	given := 0
+	for _, t := range targets {
+		if _, ok := c.texts[t.field]; ok {
+			given++
+		}
+	}
+	if given != 1 {
+		r.fail(node, "expected one of tenant, lane, bucket, got %d of them", given)
 	}
 }
