@@ -1,5 +1,10 @@
 package admission
 
+import (
+	"cmp"
+	"slices"
+)
+
 // demand is what one tenant wants in one lane. Its identity is stable while the
 // tenant is known; what is replicated of it stands in row.
 type demand struct {
@@ -79,7 +84,11 @@ func (s *State) registerDemand(d *demand) {
 func (s *State) adoptDemand(d *demand, row *demandRow) {
 	s.locals++
 	d.num, d.row = s.locals, row
-	d.tenant.demands = append(d.tenant.demands, d)
+	t := d.tenant // places in line must not depend on which lane was known first
+	i, _ := slices.BinarySearchFunc(t.demands, d.lane.name, func(other *demand, name string) int {
+		return cmp.Compare(other.lane.name, name)
+	})
+	t.demands = slices.Insert(t.demands, i, d)
 	s.demands.Set(row)
 }
 

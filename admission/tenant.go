@@ -24,7 +24,7 @@ type tenant struct {
 	row  *tenantRow // nil while only looked at, see pool.tenant
 
 	share   *share
-	demands []*demand
+	demands []*demand // in the order of their lanes' names
 	active  int64
 	entries int64 // dead ones included
 	wanting int   // demands with a seat
