@@ -156,7 +156,7 @@ func (d *demand) classify(now Instant) (seat, Instant) {
 }
 
 // rateReason returns the first reason for which the tenant's own buckets refuse
-// a cost, and the instant from which none does.
+// a cost, and the instant from which none does for that reason.
 func (t *tenant) rateReason(cost int64, now Instant) (Reason, Instant) {
 	why, at := ReasonNone, now
 	for i, spec := range t.share.buckets {
@@ -166,9 +166,11 @@ func (t *tenant) rateReason(cost int64, now Instant) (Reason, Instant) {
 			continue
 		}
 		if why == ReasonNone || r < why {
-			why = r
+			why, at = r, now
 		}
-		at = max(at, b.readyAt(spec, spec.charge(cost), 0))
+		if r == why {
+			at = max(at, b.readyAt(spec, spec.charge(cost), 0))
+		}
 	}
 	return why, at
 }

@@ -310,10 +310,7 @@ func (s *State) reseatAs(d *demand, was seat) {
 		d.lane.held[was.reason()]++
 	}
 	if r := was.reason(); r == TenantRate || r == ProviderPaused {
-		at := Instant(0)
-		for i, spec := range d.tenant.share.buckets {
-			at = max(at, d.tenant.row.buckets[i].readyAt(spec, spec.charge(1), 0))
-		}
+		_, at := d.tenant.rateReason(1, s.t)
 		s.setWake(d, at)
 	}
 	s.noteWant(d, true)
