@@ -9,10 +9,12 @@ import (
 // What a run of these tests tries is logged under -v; -rapid.checks sets how much
 // (100 by default).
 
+// Every law holds in every history, and all that is kept twice is true after each
+// entry.
 func TestHistories(t *testing.T) {
 	n := tally{}
 	rapid.Check(t, func(t *rapid.T) {
-		h := begin(t, n, policies.Draw(t, "policy"))
+		h := begin(t, n, policies.Draw(t, "policy"), answers{}, caps{}, &fences{}, floors{}, &rates{})
 		t.Repeat(map[string]func(*rapid.T){
 			"entry": func(t *rapid.T) { h.apply(h.next(t, 6)) },
 			"": func(t *rapid.T) {

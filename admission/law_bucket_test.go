@@ -1,0 +1,160 @@
+package admission
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+)
+
+// rates is the law that in any span any bucket grants at most its capacity and
+// what is refilled in the span [I1]. It keeps every grant and adds up all spans.
+//
+// Unspent tokens that are given back are taken off; overspending comes on top,
+// for nobody granted it. Where an operator changes the bucket, a span has the
+// greatest capacity and the greatest rate that held in it; lowering a capacity
+// forgives what was used above it, so a new history begins there.
+type rates struct {
+	buckets map[string]*bucketHistory
+	permits map[Token]given
+}
+
+type bucketHistory struct {
+	spec   BucketPolicy // with the greatest capacity and rate so far
+	events []bucketEvent
+}
+
+type bucketEvent struct {
+	at     Instant
+	tokens int64
+}
+
+func (r *rates) see(h *history, e Entry, results []Result) {
+	if r.buckets == nil {
+		r.buckets, r.permits = map[string]*bucketHistory{}, map[Token]given{}
+	}
+	for i, op := range e.Ops {
+		if change, ok := op.(ApplyPolicy); ok && results[i].(*PolicyResult).Changed {
+			r.adoptPolicy(change.Policy)
+		}
+	}
+	for i, op := range e.Ops {
+		if rel, ok := op.(*Release); ok {
+			r.giveBack(h, rel, results[i].(*ReleaseResult))
+		}
+	}
+	for _, g := range grantsOf(e, results) {
+		r.permits[g.Token] = g
+		for name, b := range r.charged(h, g) {
+			if b.spec.PerPermit {
+				b.add(h, name, 1)
+			} else {
+				b.add(h, name, g.cost)
+			}
+		}
+	}
+}
+
+// charged returns the histories of the buckets that a permit is charged to.
+func (r *rates) charged(h *history, g given) map[string]*bucketHistory {
+	found := map[string]*bucketHistory{}
+	for _, b := range h.poolPolicy(g.Pool).Buckets {
+		key := bucketKey(g.Pool, b, g.Tenant)
+		if r.buckets[key] == nil {
+			r.buckets[key] = &bucketHistory{spec: h.poolPolicy(g.Pool).bucketOf(b, g.Tenant)}
+		}
+		found[key] = r.buckets[key]
+	}
+	return found
+}
+
+func bucketKey(pool string, b BucketPolicy, tenant string) string {
+	if b.Scope == ScopePool {
+		tenant = ""
+	}
+	return fmt.Sprintf("%s/%s/%s/%v", pool, b.Name, tenant, b.PerPermit)
+}
+
+// bucketOf returns the numbers of a bucket for a tenant.
+func (p *PoolPolicy) bucketOf(b BucketPolicy, tenant string) BucketPolicy {
+	i := slices.IndexFunc(p.Overrides, func(o TenantPolicy) bool { return o.ID == tenant })
+	if i < 0 || b.Scope == ScopePool {
+		return b
+	}
+	own, ok := p.Overrides[i].Buckets[b.Name]
+	if !ok {
+		return b
+	}
+	b.Capacity, b.Refill, b.Period = firstOf(own.Capacity, b.Capacity), firstOf(own.Refill, b.Refill), firstOf(own.Period, b.Period)
+	b.Blocked = own.Blocked || b.Blocked && own.Capacity == 0
+	return b
+}
+
+// adoptPolicy compares the buckets of a new policy with those of the histories.
+func (r *rates) adoptPolicy(next Policy) {
+	kept := map[string]bool{}
+	for i := range next.Pools {
+		p := &next.Pools[i]
+		for _, b := range p.Buckets {
+			for _, tenant := range tenantNames {
+				key := bucketKey(p.Name, b, tenant)
+				kept[key] = true
+				if old := r.buckets[key]; old != nil {
+					old.adopt(p.bucketOf(b, tenant))
+				}
+			}
+		}
+	}
+	for key := range r.buckets {
+		if !kept[key] {
+			delete(r.buckets, key)
+		}
+	}
+}
+
+func (b *bucketHistory) adopt(next BucketPolicy) {
+	switch {
+	case next.Blocked:
+	case next.Capacity < b.spec.Capacity:
+		*b = bucketHistory{spec: next}
+	default:
+		b.spec.Capacity = next.Capacity
+		if next.Refill*int64(max(b.spec.Period, 1)) >= b.spec.Refill*int64(max(next.Period, 1)) {
+			b.spec.Refill, b.spec.Period = next.Refill, next.Period
+		}
+	}
+}
+
+// giveBack takes off what a permit did not spend.
+func (r *rates) giveBack(h *history, op *Release, res *ReleaseResult) {
+	g, ok := r.permits[op.Token]
+	settled := res.Err == nil && (res.Result == LeaseReleased || res.Result == LeaseCancelled)
+	if !ok || !settled || op.ActualCost == Absent || op.ActualCost >= g.cost || h.poolPolicy(g.Pool) == nil {
+		return
+	}
+	for _, b := range r.charged(h, g) {
+		if !b.spec.PerPermit {
+			b.events = append(b.events, bucketEvent{h.t, op.ActualCost - g.cost})
+		}
+	}
+}
+
+// add books a grant and adds up every span that ends with it.
+func (b *bucketHistory) add(h *history, name string, tokens int64) {
+	b.events = append(b.events, bucketEvent{h.t, tokens})
+	sum := int64(0)
+	for _, from := range slices.Backward(b.events) {
+		sum += from.tokens
+		if span := h.t.Sub(from.at); b.exceeds(sum, span) {
+			h.Fatalf("bucket %s %+v: %d tokens granted within %s", name, b.spec, sum, span)
+		}
+	}
+}
+
+// exceeds says whether sum > capacity + refill·span/period, in exact numbers.
+func (b *bucketHistory) exceeds(sum int64, span time.Duration) bool {
+	period := big.NewInt(int64(max(b.spec.Period, 1)))
+	granted := new(big.Int).Mul(big.NewInt(sum-b.spec.Capacity), period)
+	refilled := new(big.Int).Mul(big.NewInt(b.spec.Refill), big.NewInt(int64(span)))
+	return granted.Cmp(refilled) > 0
+}

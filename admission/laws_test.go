@@ -1,0 +1,231 @@
+package admission
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// given is a permit that an entry granted, with what it was asked for.
+type given struct {
+	Permit
+	op   Op
+	cost int64
+	key  string // of the entry that it claims
+}
+
+// grantsOf returns what an entry granted, in the order of the grants.
+func grantsOf(e Entry, results []Result) []given {
+	var all []given
+	for i, op := range e.Ops {
+		switch r := results[i].(type) {
+		case *AcquireResult:
+			if d := r.Decision; r.Err == nil && d.Shed == nil && !d.Replayed {
+				all = append(all, given{d.Permit, op, op.(*Acquire).Cost, ""})
+			}
+		case *NextDueResult:
+			for _, c := range r.Claims {
+				if !r.Replayed {
+					all = append(all, given{c.Permit, op, 1, c.Key})
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b given) int { return cmp.Compare(a.Fence, b.Fence) })
+	return all
+}
+
+// poolPolicy returns what the policy in force says of a pool.
+func (h *history) poolPolicy(pool string) *PoolPolicy {
+	for i := range h.policy.Pools {
+		if h.policy.Pools[i].Name == pool {
+			return &h.policy.Pools[i]
+		}
+	}
+	return nil
+}
+
+// shareOf returns what a tenant gets by the policy: its override over the
+// defaults, with words for what is absent.
+func (p *PoolPolicy) shareOf(id string) (maxActive, preferred, weight int64) {
+	maxActive, weight = p.Defaults.MaxActive, firstOf(p.Defaults.Weight, 1)
+	if p.Defaults.PreferredActive != nil {
+		preferred = *p.Defaults.PreferredActive
+	}
+	for _, o := range p.Overrides {
+		if o.ID != id {
+			continue
+		}
+		maxActive, weight = firstOf(o.MaxActive, maxActive), firstOf(o.Weight, weight)
+		if o.PreferredActive != nil {
+			preferred = *o.PreferredActive
+		}
+	}
+	return maxActive, preferred, weight
+}
+
+func (p *PoolPolicy) rank(lane string) int {
+	return slices.IndexFunc(p.lanes(), func(l LanePolicy) bool { return l.Name == lane })
+}
+
+// actives are live permits by pool, lane and tenant, counted from the rows.
+type actives map[[3]string]int64
+
+func (h *history) actives() actives {
+	n := actives{}
+	h.permits.Scan(func(i permitItem) bool {
+		d := i.row.demand
+		n[[3]string{d.tenant.pool.name, d.lane.name, d.tenant.id}]++
+		return true
+	})
+	return n
+}
+
+// count adds up the permits that match; empty matches all.
+func (n actives) count(pool, lane, tenant string) int64 {
+	sum := int64(0)
+	for k, v := range n {
+		if k[0] == pool && (lane == "" || k[1] == lane) && (tenant == "" || k[2] == tenant) {
+			sum += v
+		}
+	}
+	return sum
+}
+
+// answers is the law that every operation gets its answer, and that the answer
+// makes sense by itself.
+type answers struct{}
+
+func (answers) see(h *history, e Entry, results []Result) {
+	for i, op := range e.Ops {
+		switch r := results[i].(type) {
+		case *AcquireResult:
+			h.checkDecision(op.(*Acquire), r)
+		case *NextDueResult:
+			if n := len(r.Claims); n > op.(*NextDue).MaxItems {
+				h.Errorf("%d claims for max_items %d", n, op.(*NextDue).MaxItems)
+			}
+			for _, c := range r.Claims {
+				h.checkGranted(c.Permit)
+				want(h, "claim "+c.Key+" is due", r.Replayed || c.DueAt <= h.w, true)
+			}
+		case nil:
+			if _, ok := op.(TermStart); !ok {
+				h.Fatalf("no answer to %T %+v", op, op)
+			}
+		}
+	}
+}
+
+func (h *history) checkDecision(op *Acquire, r *AcquireResult) {
+	d := r.Decision
+	switch {
+	case r.Err != nil:
+	case d.Shed != nil:
+		h.checkShed(d.Shed)
+	case d.Replayed:
+		want(h, "state of a replayed permit is known", d.Permit.State != 0, true)
+	default:
+		h.checkGranted(d.Permit)
+		want(h, "permit is the tenant's", d.Permit.Tenant, op.Tenant)
+	}
+}
+
+// checkGranted checks that a permit answered as live is.
+func (h *history) checkGranted(p Permit) {
+	row := h.holder(p.Token)
+	if row == nil || row.fence != p.Fence || p.State != PermitLive || p.ExpiresIn <= 0 {
+		h.Fatalf("granted, but does not live: %+v", p)
+	}
+	want(h, "lane of a permit", p.Lane, row.demand.lane.name)
+	want(h, "tenant of a permit", p.Tenant, row.demand.tenant.id)
+}
+
+func (h *history) checkShed(s *Shed) {
+	want(h, "a refusal has a reason", s.Reason != ReasonNone, true)
+	want(h, "a refusal names what blocks", len(s.Blocking) > 0, true)
+	want(h, "only what can never pass names a maximum", s.MaxGrantable != Absent, s.Reason == NeverGrantable)
+	for _, d := range []time.Duration{s.RetryAfter, s.PollAfter, s.EarliestExpiry} {
+		want(h, "a time is absent or whole milliseconds", d == Absent || d >= 0 && d%time.Millisecond == 0, true)
+	}
+	want(h, "a retry is in the future", s.RetryAfter == Absent || s.RetryAfter > 0, true)
+	for _, l := range s.Blocking {
+		if s.RetryAfter != Absent && (l.RetryAfter == Absent || l.RetryAfter > s.RetryAfter) {
+			h.Errorf("a retry after %s is told, but %s is free only after %s", s.RetryAfter, l.Name, l.RetryAfter)
+		}
+	}
+}
+
+// caps is the law that no permit is granted above a cap, nor while one is
+// exceeded [I2]. Permits of an entry all live at its end, so that the last count
+// is the greatest.
+type caps struct{}
+
+func (caps) see(h *history, e Entry, results []Result) {
+	grants := grantsOf(e, results)
+	if len(grants) == 0 {
+		return
+	}
+	n := h.actives()
+	for _, g := range grants {
+		p := h.poolPolicy(g.Pool)
+		atMost := func(what string, active, most int64) {
+			if active > most {
+				h.Errorf("%s of %s: granted with %d live permits where %d may be", what, g.Pool, active, most)
+			}
+		}
+		if maxActive, _, _ := p.shareOf(g.Tenant); maxActive > 0 {
+			atMost("max_active of "+g.Tenant, n.count(g.Pool, "", g.Tenant), maxActive)
+		}
+		if p.MaxActive == 0 {
+			continue
+		}
+		atMost("max_active", n.count(g.Pool, "", ""), p.MaxActive)
+		lower := int64(0)
+		for rank := len(p.lanes()) - 1; rank >= 0; rank-- {
+			l := p.lanes()[rank]
+			if lower += n.count(g.Pool, l.Name, ""); rank <= p.rank(g.Lane) && l.LeaveSlots > 0 {
+				atMost("lanes from "+l.Name+" down", lower, p.MaxActive-l.LeaveSlots)
+			}
+		}
+	}
+}
+
+// fences is the law that fences increase in the order of grants, and that no
+// token is given twice [I4].
+type fences struct {
+	last   int64
+	tokens map[Token]bool
+}
+
+func (f *fences) see(h *history, e Entry, results []Result) {
+	if f.tokens == nil {
+		f.tokens = map[Token]bool{}
+	}
+	for _, g := range grantsOf(e, results) {
+		if g.Fence <= f.last {
+			h.Errorf("fence %d was given after %d", g.Fence, f.last)
+		}
+		if f.last = g.Fence; f.tokens[g.Token] {
+			h.Errorf("token %v was given twice", g.Token)
+		}
+		f.tokens[g.Token] = true
+	}
+}
+
+// floors is the law that no floor decreases [I7]; check holds the rest of it.
+type floors map[*class]int64
+
+func (f floors) see(h *history, _ Entry, _ []Result) {
+	for _, p := range h.pools.list {
+		for _, l := range p.lanes {
+			for k := range l.classes {
+				c := &l.classes[k]
+				if c.floor < f[c] {
+					h.Errorf("floor of %s/%s fell from %d to %d", p.name, l.name, f[c], c.floor)
+				}
+				f[c] = c.floor
+			}
+		}
+	}
+}
