@@ -63,7 +63,8 @@ type item struct {
 	call  *call
 	class class
 	flow  flowKey
-	rows  int
+	// rows are what it may touch, load is what it counts for in the queue.
+	rows, load int
 	// op is the operation as the log holds it.
 	op []byte
 	// place is the answer's place in the call.
@@ -161,6 +162,7 @@ func (c *call) addItem(buf []byte, op admission.Op, it item) ([]byte, error) {
 	if it.class, flow, it.rows = classify(op); it.whole == nil {
 		it.flow = flow
 	}
+	it.load = loadOf(op, it.rows)
 	c.items = append(c.items, it)
 	return buf, nil
 }

@@ -84,32 +84,15 @@ func appendOp(b []byte, op admission.Op) ([]byte, error) {
 func opToStorage(op admission.Op) (*storagev1.Op, error) {
 	switch op := op.(type) {
 	case *admission.Acquire:
-		return &storagev1.Op{Kind: &storagev1.Op_Acquire{Acquire: &storagev1.Acquire{
-			Pool: op.Pool, Tenant: op.Tenant, Category: op.Category, Cost: op.Cost, Ttl: int64(op.TTL),
-			RequestId: op.RequestID, WorkerId: op.WorkerID, Nonce: op.Nonce,
-		}}}, nil
+		return &storagev1.Op{Kind: &storagev1.Op_Acquire{Acquire: acquireToStorage(op)}}, nil
 	case *admission.Release:
-		return &storagev1.Op{Kind: &storagev1.Op_Release{Release: &storagev1.Release{
-			Token: tokenToStorage(op.Token), Outcome: uint32(op.Outcome), ActualCost: op.ActualCost,
-			RetryAfter: int64(op.RetryAfter), Bucket: op.Bucket,
-		}}}, nil
+		return &storagev1.Op{Kind: &storagev1.Op_Release{Release: releaseToStorage(op)}}, nil
 	case *admission.Renew:
-		m := &storagev1.Renew{Tokens: make([]*storagev1.Token, len(op.Tokens)), Ttl: int64(op.TTL)}
-		for i, t := range op.Tokens {
-			m.Tokens[i] = tokenToStorage(t)
-		}
-		return &storagev1.Op{Kind: &storagev1.Op_Renew{Renew: m}}, nil
+		return &storagev1.Op{Kind: &storagev1.Op_Renew{Renew: renewToStorage(op)}}, nil
 	case *admission.NextDue:
-		return &storagev1.Op{Kind: &storagev1.Op_NextDue{NextDue: &storagev1.NextDue{
-			Pool: op.Pool, MaxItems: int64(op.MaxItems), Ttl: int64(op.TTL), WorkerId: op.WorkerID,
-			Lanes: op.Lanes, RequestId: op.RequestID, Nonce: op.Nonce,
-		}}}, nil
+		return &storagev1.Op{Kind: &storagev1.Op_NextDue{NextDue: nextDueToStorage(op)}}, nil
 	case *admission.Schedule:
-		m := &storagev1.Schedule{Pool: op.Pool, Entries: make([]*storagev1.EntrySpec, len(op.Entries))}
-		for i := range op.Entries {
-			m.Entries[i] = specToStorage(&op.Entries[i])
-		}
-		return &storagev1.Op{Kind: &storagev1.Op_Schedule{Schedule: m}}, nil
+		return &storagev1.Op{Kind: &storagev1.Op_Schedule{Schedule: scheduleToStorage(op)}}, nil
 	case admission.Unschedule:
 		return &storagev1.Op{Kind: &storagev1.Op_Unschedule{Unschedule: &storagev1.Unschedule{
 			Pool: op.Pool, Tenant: op.Tenant, Key: op.Key,
@@ -134,38 +117,15 @@ func opFromStorage(m *storagev1.Op) (admission.Op, error) {
 	}
 	switch k := m.Kind.(type) {
 	case *storagev1.Op_Acquire:
-		a := k.Acquire
-		return &admission.Acquire{
-			Pool: a.Pool, Tenant: a.Tenant, Category: a.Category, Cost: a.Cost, TTL: time.Duration(a.Ttl),
-			RequestID: a.RequestId, WorkerID: a.WorkerId, Nonce: a.Nonce,
-		}, known(a)
+		return acquireFromStorage(k.Acquire), known(k.Acquire)
 	case *storagev1.Op_Release:
-		r := k.Release
-		return &admission.Release{
-			Token: tokenFromStorage(r.Token), Outcome: admission.Outcome(r.Outcome), ActualCost: r.ActualCost,
-			RetryAfter: time.Duration(r.RetryAfter), Bucket: r.Bucket,
-		}, known(r)
+		return releaseFromStorage(k.Release), known(k.Release)
 	case *storagev1.Op_Renew:
-		r := &admission.Renew{Tokens: make([]admission.Token, len(k.Renew.Tokens)), TTL: time.Duration(k.Renew.Ttl)}
-		for i, t := range k.Renew.Tokens {
-			r.Tokens[i] = tokenFromStorage(t)
-		}
-		return r, known(k.Renew)
+		return renewFromStorage(k.Renew), known(k.Renew)
 	case *storagev1.Op_NextDue:
-		n := k.NextDue
-		return &admission.NextDue{
-			Pool: n.Pool, MaxItems: int(n.MaxItems), TTL: time.Duration(n.Ttl), WorkerID: n.WorkerId,
-			Lanes: n.Lanes, RequestID: n.RequestId, Nonce: n.Nonce,
-		}, known(n)
+		return nextDueFromStorage(k.NextDue), known(k.NextDue)
 	case *storagev1.Op_Schedule:
-		s := &admission.Schedule{Pool: k.Schedule.Pool, Entries: make([]admission.EntrySpec, len(k.Schedule.Entries))}
-		for i, e := range k.Schedule.Entries {
-			if err := known(e); err != nil {
-				return nil, err
-			}
-			s.Entries[i] = specFromStorage(e)
-		}
-		return s, known(k.Schedule)
+		return scheduleFromStorage(k.Schedule)
 	case *storagev1.Op_Unschedule:
 		u := k.Unschedule
 		return admission.Unschedule{Pool: u.Pool, Tenant: u.Tenant, Key: u.Key}, known(u)
@@ -191,29 +151,4 @@ func known(m proto.Message) error {
 		return fmt.Errorf("%w: %s has unknown fields", ErrUnknownFormat, r.Descriptor().Name())
 	}
 	return nil
-}
-
-func tokenToStorage(t admission.Token) *storagev1.Token {
-	return &storagev1.Token{Epoch: uint32(t.Epoch), Index: t.Index, Position: t.Position, Nonce: t.Nonce}
-}
-
-func tokenFromStorage(m *storagev1.Token) admission.Token {
-	return admission.Token{
-		Epoch: uint16(m.GetEpoch()), Index: m.GetIndex(), Position: m.GetPosition(), Nonce: m.GetNonce(),
-	}
-}
-
-func specToStorage(e *admission.EntrySpec) *storagev1.EntrySpec {
-	return &storagev1.EntrySpec{
-		Tenant: e.Tenant, Key: e.Key, Category: e.Category, Route: e.Route, Group: e.Group,
-		DueAt: int64(e.DueAt), DueIn: int64(e.DueIn), Relative: e.Relative, MaxAttempts: e.MaxAttempts,
-	}
-}
-
-func specFromStorage(m *storagev1.EntrySpec) admission.EntrySpec {
-	return admission.EntrySpec{
-		Tenant: m.GetTenant(), Key: m.GetKey(), Category: m.GetCategory(), Route: m.GetRoute(), Group: m.GetGroup(),
-		DueAt: admission.Wall(m.GetDueAt()), DueIn: time.Duration(m.GetDueIn()), Relative: m.GetRelative(),
-		MaxAttempts: m.GetMaxAttempts(),
-	}
 }

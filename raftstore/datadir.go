@@ -39,6 +39,9 @@ func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("create the data directory: %w", err)
 	}
+	if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open the data directory's lock: %w", err)
@@ -146,8 +149,8 @@ func sweepSnapshots(dir string) error {
 // sweepUnfounded removes what is left of a founding that did not come to its
 // end, which raft can neither use nor repeat. More than that is somebody's data.
 func sweepUnfounded(dir string) error {
-	snaps, err := os.ReadDir(filepath.Join(dir, snapshotsDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	snaps, err := filepath.Glob(filepath.Join(dir, snapshotsDir, "*", "*"))
+	if err != nil {
 		return fmt.Errorf("look for snapshots: %w", err)
 	}
 	path := filepath.Join(dir, walDir)

@@ -44,7 +44,7 @@ func (s *Store) begin() (end func()) {
 	running.Go(func() { t.run(quit) })
 	running.Go(func() { t.polls.watch(quit) })
 	s.setTerm(t)
-	s.log.Info("leads", "node_id", s.nodeID, "term", s.raft.CurrentTerm())
+	s.log.Info("became the leader", "node_id", s.nodeID, "term", s.raft.CurrentTerm())
 	return func() {
 		s.setTerm(nil)
 		close(quit)

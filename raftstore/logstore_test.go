@@ -91,7 +91,7 @@ func TestStoreEndsWhenAWriteHangs(t *testing.T) {
 		if got := fatal(); got != nil {
 			t.Fatalf("before the limit: %v", got)
 		}
-		time.Sleep(2)
+		time.Sleep(time.Millisecond)
 		synctest.Wait()
 		if got := fatal(); len(got) != 1 || !errors.Is(got[0], errStalled) {
 			t.Fatalf("after the limit: %v", got)

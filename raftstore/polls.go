@@ -62,8 +62,13 @@ type parkedPoll struct {
 	gone bool
 }
 
-// maxWindow bounds how many polls of a group are in the log at once.
-const maxWindow = 64
+const (
+	// maxWindow bounds how many polls of a group are in the log at once.
+	maxWindow = 64
+	// wallLook is how often to look at due times, which a step of the wall clock
+	// may have brought nearer.
+	wallLook = time.Second
+)
 
 func newPolls(t *term) *polls {
 	return &polls{
@@ -179,7 +184,7 @@ func (ps *polls) letAllGo() time.Duration {
 			continue
 		}
 		if ok {
-			next = min(next, delay)
+			next = min(next, delay, wallLook)
 		}
 		ps.sendHome(g, func(p *parkedPoll) bool { return !p.park }, nil)
 	}

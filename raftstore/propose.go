@@ -86,8 +86,8 @@ func (t *term) tickIn(last clock.Reading) time.Duration {
 // sealNext proposes what is queued, if anything is.
 func (t *term) sealNext() bool {
 	items, bytes := t.queue.fill(nil)
-	for k, rows := range t.queue.depths() {
-		t.s.metrics.depth[k].Set(float64(rows))
+	for k, load := range t.queue.loads() {
+		t.s.metrics.depth[k].Set(float64(load))
 	}
 	if len(items) == 0 {
 		return false

@@ -21,15 +21,15 @@ const (
 
 var classNames = [classes]string{"control", "leases", "grants", "schedules"}
 
-// classRows bounds each class's queue. As each has its own, no flood of
-// Acquires makes a Release be refused.
-var classRows = [classes]int{256, 64 << 10, 32 << 10, 32 << 10}
+// classLoads bounds the load of each class's queue. As each has its own, no
+// flood of Acquires makes a Release be refused.
+var classLoads = [classes]int{256, 64 << 10, 32 << 10, 32 << 10}
 
 // flowKey says whose turn it is within a class.
 type flowKey struct{ pool, tenant string }
 
-// classify returns an operation's class, flow, and weight: the rows that it may
-// touch.
+// classify returns an operation's class, its flow, and how many rows it may
+// touch: what it costs to apply.
 func classify(op admission.Op) (class, flowKey, int) {
 	switch op := op.(type) {
 	case *admission.Release:
@@ -51,6 +51,15 @@ func classify(op admission.Op) (class, flowKey, int) {
 	return control, flowKey{}, 1
 }
 
+// loadOf is what an operation costs to keep: its rows, unless it brings none
+// with it.
+func loadOf(op admission.Op, rows int) int {
+	if _, poll := op.(*admission.NextDue); poll {
+		return 1
+	}
+	return rows
+}
+
 // queue holds what waits for the proposer.
 type queue struct {
 	mu sync.Mutex
@@ -63,7 +72,7 @@ type queue struct {
 
 // classQueue gives each flow with items its turn.
 type classQueue struct {
-	rows  int
+	load  int
 	flows map[flowKey]*flow
 	// first and last are the ring, in order of turns.
 	first, last *flow
@@ -85,13 +94,13 @@ func (q *queue) push(c *call) error {
 	if q.closed != nil {
 		return q.closed
 	}
-	var rows [classes]int
+	var load [classes]int
 	for i := range c.items {
-		rows[c.items[i].class] += c.items[i].rows
+		load[c.items[i].class] += c.items[i].load
 	}
-	for k, n := range rows {
+	for k, n := range load {
 		// An empty queue takes anything, lest a large call never fit.
-		if queued := q.classes[k].rows; n > 0 && queued > 0 && queued+n > classRows[k] {
+		if queued := q.classes[k].load; n > 0 && queued > 0 && queued+n > classLoads[k] {
 			return &OverloadedError{Queue: classNames[k], RetryAfter: q.drainTime(queued)}
 		}
 	}
@@ -101,9 +110,9 @@ func (q *queue) push(c *call) error {
 	return nil
 }
 
-// drainTime estimates how long it takes to work off rows. At least 10 ms.
-func (q *queue) drainTime(rows int) time.Duration {
-	entries := time.Duration(1 + rows/maxEntryRows)
+// drainTime estimates how long it takes to work off a load. At least 10 ms.
+func (q *queue) drainTime(load int) time.Duration {
+	entries := time.Duration(1 + load/maxEntryRows)
 	return max(10*time.Millisecond, entries*q.pace.Round(time.Millisecond))
 }
 
@@ -153,18 +162,18 @@ func (q *queue) took(d time.Duration) {
 	q.pace = d
 }
 
-// depths returns the rows queued in each class.
-func (q *queue) depths() (rows [classes]int) {
+// loads returns what is queued in each class.
+func (q *queue) loads() (loads [classes]int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for k := range q.classes {
-		rows[k] = q.classes[k].rows
+		loads[k] = q.classes[k].load
 	}
-	return rows
+	return loads
 }
 
 func (c *classQueue) push(it *item) {
-	c.rows += it.rows
+	c.load += it.load
 	f, ok := c.flows[it.flow]
 	if !ok {
 		f = c.newFlow(it.flow)
@@ -188,7 +197,7 @@ func (c *classQueue) peek() *item {
 func (c *classQueue) pop() *item {
 	f := c.first
 	it := f.first
-	c.rows -= it.rows
+	c.load -= it.load
 	f.first, it.next = it.next, nil
 	c.first = f.next
 	if c.first == nil {

@@ -109,7 +109,7 @@ func TestAnOperationLargerThanAnEntryGetsItsOwn(t *testing.T) {
 
 func TestFullQueuesRefuseWholeCallsOfTheirClassOnly(t *testing.T) {
 	var q queue
-	for range classRows[grants] - 1 {
+	for range classLoads[grants] - 1 {
 		mustPush(t, &q, acquireOp("a"))
 	}
 	full := (*OverloadedError)(nil)

@@ -89,24 +89,17 @@ func entryFromStorage(m *storagev1.EntryRow) admission.EntryRow {
 }
 
 func requestToStorage(r *admission.RequestRow) *storagev1.RequestRow {
-	m := &storagev1.RequestRow{
-		Pool: r.Pool, Tenant: r.Tenant, Id: r.ID, Digest: r.Digest, Fence: r.Fence, At: int64(r.At), Seq: r.Seq,
+	return &storagev1.RequestRow{
+		Pool: r.Pool, Tenant: r.Tenant, Id: r.ID, Digest: r.Digest, Tokens: tokensToStorage(r.Tokens),
+		Fence: r.Fence, At: int64(r.At), Seq: r.Seq,
 	}
-	for _, t := range r.Tokens {
-		m.Tokens = append(m.Tokens, tokenToStorage(t))
-	}
-	return m
 }
 
 func requestFromStorage(m *storagev1.RequestRow) admission.RequestRow {
-	r := admission.RequestRow{
-		Pool: m.Pool, Tenant: m.Tenant, ID: m.Id, Digest: m.Digest, Fence: m.Fence,
-		At: admission.Instant(m.At), Seq: m.Seq,
+	return admission.RequestRow{
+		Pool: m.Pool, Tenant: m.Tenant, ID: m.Id, Digest: m.Digest, Tokens: tokensFromStorage(m.Tokens),
+		Fence: m.Fence, At: admission.Instant(m.At), Seq: m.Seq,
 	}
-	for _, t := range m.Tokens {
-		r.Tokens = append(r.Tokens, tokenFromStorage(t))
-	}
-	return r
 }
 
 func retryToStorage(r admission.RetryPolicy) *storagev1.RetryPolicy {

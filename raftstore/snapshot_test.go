@@ -187,7 +187,7 @@ func FuzzReadSnapshot(f *testing.F) {
 			b[at%uint(len(b))] ^= flip
 		}
 		st, err := readSnapshot(bytes.NewReader(b))
-		if err == nil && !bytes.Equal(b, good) && st == nil {
+		if err == nil && st == nil {
 			t.Error("neither a state nor an error")
 		}
 	})

@@ -1,0 +1,111 @@
+package raftstore
+
+import (
+	"time"
+
+	"github.com/admitd/admit/admission"
+	storagev1 "github.com/admitd/admit/proto/admit/storage/v1"
+)
+
+func acquireToStorage(a *admission.Acquire) *storagev1.Acquire {
+	return &storagev1.Acquire{
+		Pool: a.Pool, Tenant: a.Tenant, Category: a.Category, Cost: a.Cost, Ttl: int64(a.TTL),
+		RequestId: a.RequestID, WorkerId: a.WorkerID, Nonce: a.Nonce,
+	}
+}
+
+func acquireFromStorage(m *storagev1.Acquire) *admission.Acquire {
+	return &admission.Acquire{
+		Pool: m.GetPool(), Tenant: m.GetTenant(), Category: m.GetCategory(), Cost: m.GetCost(),
+		TTL: time.Duration(m.GetTtl()), RequestID: m.GetRequestId(), WorkerID: m.GetWorkerId(), Nonce: m.GetNonce(),
+	}
+}
+
+func releaseToStorage(r *admission.Release) *storagev1.Release {
+	return &storagev1.Release{
+		Token: tokenToStorage(r.Token), Outcome: uint32(r.Outcome), ActualCost: r.ActualCost,
+		RetryAfter: int64(r.RetryAfter), Bucket: r.Bucket,
+	}
+}
+
+func releaseFromStorage(m *storagev1.Release) *admission.Release {
+	return &admission.Release{
+		Token: tokenFromStorage(m.GetToken()), Outcome: admission.Outcome(m.GetOutcome()),
+		ActualCost: m.GetActualCost(), RetryAfter: time.Duration(m.GetRetryAfter()), Bucket: m.GetBucket(),
+	}
+}
+
+func renewToStorage(r *admission.Renew) *storagev1.Renew {
+	return &storagev1.Renew{Tokens: tokensToStorage(r.Tokens), Ttl: int64(r.TTL)}
+}
+
+func renewFromStorage(m *storagev1.Renew) *admission.Renew {
+	return &admission.Renew{Tokens: tokensFromStorage(m.GetTokens()), TTL: time.Duration(m.GetTtl())}
+}
+
+func nextDueToStorage(n *admission.NextDue) *storagev1.NextDue {
+	return &storagev1.NextDue{
+		Pool: n.Pool, MaxItems: int64(n.MaxItems), Ttl: int64(n.TTL), WorkerId: n.WorkerID,
+		Lanes: n.Lanes, RequestId: n.RequestID, Nonce: n.Nonce,
+	}
+}
+
+func nextDueFromStorage(m *storagev1.NextDue) *admission.NextDue {
+	return &admission.NextDue{
+		Pool: m.GetPool(), MaxItems: int(m.GetMaxItems()), TTL: time.Duration(m.GetTtl()), WorkerID: m.GetWorkerId(),
+		Lanes: m.GetLanes(), RequestID: m.GetRequestId(), Nonce: m.GetNonce(),
+	}
+}
+
+func scheduleToStorage(s *admission.Schedule) *storagev1.Schedule {
+	m := &storagev1.Schedule{Pool: s.Pool, Entries: make([]*storagev1.EntrySpec, len(s.Entries))}
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		m.Entries[i] = &storagev1.EntrySpec{
+			Tenant: e.Tenant, Key: e.Key, Category: e.Category, Route: e.Route, Group: e.Group,
+			DueAt: int64(e.DueAt), DueIn: int64(e.DueIn), Relative: e.Relative, MaxAttempts: e.MaxAttempts,
+		}
+	}
+	return m
+}
+
+func scheduleFromStorage(m *storagev1.Schedule) (*admission.Schedule, error) {
+	s := &admission.Schedule{Pool: m.GetPool(), Entries: make([]admission.EntrySpec, len(m.GetEntries()))}
+	for i, e := range m.GetEntries() {
+		if err := known(e); err != nil {
+			return nil, err
+		}
+		s.Entries[i] = admission.EntrySpec{
+			Tenant: e.GetTenant(), Key: e.GetKey(), Category: e.GetCategory(), Route: e.GetRoute(), Group: e.GetGroup(),
+			DueAt: admission.Wall(e.GetDueAt()), DueIn: time.Duration(e.GetDueIn()), Relative: e.GetRelative(),
+			MaxAttempts: e.GetMaxAttempts(),
+		}
+	}
+	return s, known(m)
+}
+
+func tokenToStorage(t admission.Token) *storagev1.Token {
+	return &storagev1.Token{Epoch: uint32(t.Epoch), Index: t.Index, Position: t.Position, Nonce: t.Nonce}
+}
+
+func tokenFromStorage(m *storagev1.Token) admission.Token {
+	return admission.Token{
+		Epoch: uint16(m.GetEpoch()), Index: m.GetIndex(), Position: m.GetPosition(), Nonce: m.GetNonce(),
+	}
+}
+
+func tokensToStorage(tokens []admission.Token) []*storagev1.Token {
+	list := make([]*storagev1.Token, len(tokens))
+	for i, t := range tokens {
+		list[i] = tokenToStorage(t)
+	}
+	return list
+}
+
+func tokensFromStorage(list []*storagev1.Token) []admission.Token {
+	tokens := make([]admission.Token, len(list))
+	for i, m := range list {
+		tokens[i] = tokenFromStorage(m)
+	}
+	return tokens
+}
