@@ -117,12 +117,6 @@ func crashSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// pause lets time go by where that is the point: while work is in hand, or until
-// a random moment.
-func pause(d time.Duration) {
-	<-time.After(d)
-}
-
 // upTo is a random time from 0 to below d.
 func upTo(rng *rand.Rand, d time.Duration) time.Duration {
 	return time.Duration(rng.Int64N(int64(d)))

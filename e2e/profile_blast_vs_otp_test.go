@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -84,8 +83,7 @@ func TestBlastVsOTP(t *testing.T) {
 func quietRun(t *testing.T, dir string, python *harness.Python) outcome {
 	s := startStage(t, dir, python, policy(true), "--bucket", "provider")
 	stop := s.logins()
-	timer := time.NewTimer(quietFor)
-	<-timer.C
+	pause(quietFor)
 	stop()
 	s.drain(10 * time.Second)
 	return s.end()
@@ -122,7 +120,8 @@ type outcome struct {
 	sends     judge.Sends
 	latencies []time.Duration // of login codes, from due to sent
 	marketing []time.Time     // when marketing was sent, in order
-	logins    []time.Time     // when login codes were sent, in order
+	logins    []time.Time     // when login codes were sent
+	noise     string          // what the machine did meanwhile
 }
 
 // check fails the test for anything that was refused, lost or doubled.
@@ -161,7 +160,5 @@ func (o outcome) String() string {
 	if n := len(o.marketing); n > 0 {
 		line += fmt.Sprintf("; %d marketing sends in %v", n, o.marketing[n-1].Sub(o.marketing[0]))
 	}
-	return line
+	return line + "; " + o.noise
 }
-
-var background = context.Background()

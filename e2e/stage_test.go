@@ -45,8 +45,6 @@ func policy(withBucket bool) *admitv1.Policy {
 	return &admitv1.Policy{Pools: []*admitv1.Pool{p}}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // stage is admitd, nginx and Python workers, set up alike for every run.
 type stage struct {
 	t        *testing.T
@@ -54,6 +52,7 @@ type stage struct {
 	client   *client.Client
 	provider *harness.NGINX
 	python   *harness.Python
+	noise    *harness.Noise
 
 	mu  sync.Mutex
 	due map[string]time.Time // by the path at the provider
@@ -79,6 +78,7 @@ func startStage(t *testing.T, dir string, python *harness.Python, p *admitv1.Pol
 	}
 	s.schedule(warmup, "newsletter", keys("w", 5*workers*threads))
 	s.drain(30 * time.Second)
+	s.noise = harness.WatchNoise(t, dir)
 	return s
 }
 
@@ -163,10 +163,11 @@ func (s *stage) drain(limit time.Duration) {
 // end stops everything and returns what the run came to.
 func (s *stage) end() outcome {
 	s.t.Helper()
+	noise := s.noise.Stop()
 	s.python.Stop()
 	s.provider.Stop()
 	s.node.Stop()
-	o := outcome{sends: judge.TallySends(s.provider.Requests(), s.due)}
+	o := outcome{sends: judge.TallySends(s.provider.Requests(), s.due), noise: noise}
 	for path, at := range o.sends.Sent {
 		switch {
 		case strings.HasPrefix(path, "/"+bank+"/"):
