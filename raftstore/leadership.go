@@ -41,6 +41,7 @@ func (s *Store) begin() (end func()) {
 	}
 	quit := make(chan struct{})
 	var running sync.WaitGroup
+	s.ending.Store(t)
 	running.Go(func() { t.run(quit) })
 	running.Go(func() { t.polls.watch(quit) })
 	s.setTerm(t)
@@ -49,6 +50,7 @@ func (s *Store) begin() (end func()) {
 		s.setTerm(nil)
 		close(quit)
 		running.Wait()
+		s.ending.Store(nil)
 		s.log.Info("no longer leads", "node_id", s.nodeID)
 	}
 }
@@ -74,11 +76,9 @@ func (s *Store) setTermLocked(t *term) {
 
 // applied is called by the fsm after each entry.
 func (s *Store) applied(e admission.Entry, id uint64, results []admission.Result) {
-	t := s.term.Load()
-	if t == nil {
-		return
+	if t := s.ending.Load(); t != nil {
+		t.applied(e, id, results)
 	}
-	t.applied(e, id, results)
 }
 
 // applied answers the callers of an entry of this term and lets parked polls

@@ -92,6 +92,7 @@ func (ps *polls) enter(ctx context.Context, req Request, park bool) (*parkedPoll
 	switch {
 	case now && (len(g.waiting) == 0 && g.out < g.window || ps.isReplay(g)):
 		ps.letGo(p)
+		ps.dropIfEmpty(g)
 		return p, nil
 	case !now && !park:
 		ps.dropIfEmpty(g)
@@ -199,6 +200,7 @@ func (ps *polls) letGoFirst(g *pollGroup, n int) {
 		ps.letGo(p)
 	}
 	g.waiting = slices.Delete(g.waiting, 0, n)
+	ps.dropIfEmpty(g)
 }
 
 // letGo proposes a poll. It does so itself, not the caller that waits, to keep

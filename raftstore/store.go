@@ -34,8 +34,9 @@ type Store struct {
 	raft      *raft.Raft
 	fsm       *fsm
 
-	// term is set while this node leads and is ready.
-	term atomic.Pointer[term]
+	// term is set while this node leads and is ready. ending is the same, and
+	// stays until what the term proposed has come back.
+	term, ending atomic.Pointer[term]
 	// cold is true until this process has led; of the leadership goroutine.
 	cold bool
 	// grown asks for a snapshot.
