@@ -1,12 +1,12 @@
 package server
 
 import (
+	"bytes"
 	"encoding/binary"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
@@ -32,7 +32,7 @@ const (
 )
 
 // FuzzHistory holds that whatever validation lets through applies without a
-// panic, as do the reads that go with each answer.
+// panic, as do the reads that go with each answer, and restores to the same.
 func FuzzHistory(f *testing.F) {
 	for _, seed := range seedHistories() {
 		f.Add(seed)
@@ -46,6 +46,7 @@ func FuzzHistory(f *testing.F) {
 			h.step(t, kind, data[:n])
 			data = data[n:]
 		}
+		h.restore(t)
 	})
 }
 
@@ -77,19 +78,25 @@ func (h *history) step(t *testing.T, kind byte, data []byte) {
 		h.apply()
 		return
 	}
-	for _, op := range h.readOps(kind, data) {
+	ops := h.readOps(kind, data)
+	for _, op := range ops {
 		switch o := op.(type) {
 		case *admission.Acquire:
 			h.state.Decide(h.entry.T, o)
 		case *admission.NextDue:
 			h.state.PollDelay(h.entry.T, h.entry.W, o)
 		}
-		results := h.apply(op)
-		if len(results) != 1 || results[0] == nil {
-			t.Fatalf("%T has %d results", op, len(results))
+	}
+	results := h.apply(ops...)
+	if len(results) != len(ops) {
+		t.Fatalf("%d operations have %d results", len(ops), len(results))
+	}
+	for i, op := range ops {
+		if results[i] == nil {
+			t.Fatalf("%T has no result", op)
 		}
-		h.keepToken(results[0])
-		h.look(op, results[0])
+		h.keepToken(results[i])
+		h.look(op, results[i])
 	}
 }
 
@@ -130,6 +137,31 @@ func (h *history) look(op admission.Op, r admission.Result) {
 	writeQueueHealth(picture{pools: h.state.Health(h.entry.T, h.entry.W, "")})
 	p, revision, applied := h.state.Policy()
 	writePolicy(p, revision, applied)
+	image := h.state.Snapshot()
+	if rows, failed := image.ListEntries(admission.ListFilter{Pool: q.Pool}, 0, 0, 3); failed == nil {
+		writeEntries(h.entry.Index, listing{size: 2}, rows)
+	}
+	if rows, failed := image.ListDead(q.Pool, "", "", "", 3); failed == nil {
+		writeDead(h.entry.Index, deadListing{size: 2}, rows)
+	}
+}
+
+// restore holds that what was let in can be written down and read back.
+func (h *history) restore(t *testing.T) {
+	image := h.state.Snapshot()
+	restored, err := admission.Restore(image.Header(), func(yield func(admission.Row, error) bool) {
+		for r := range image.Rows() {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := restored.Snapshot().Digest(), image.Digest(); got != want {
+		t.Fatalf("restored to digest %x, want %x", got, want)
+	}
 }
 
 // readOps makes a message, validates and converts it. It yields nothing where
@@ -185,69 +217,14 @@ type source struct {
 func from[M proto.Message](s source, m M) M {
 	if s.choices {
 		(&chance{s.data}).fill(m.ProtoReflect(), s.token, 5)
-	} else if proto.Unmarshal(s.data, m) != nil {
+		return m
+	}
+	data := s.data
+	if s.token != "" { // goodToken stands for the last permit's
+		data = bytes.ReplaceAll(data, []byte(goodToken), []byte(s.token))
+	}
+	if proto.Unmarshal(data, m) != nil {
 		proto.Reset(m)
 	}
 	return m
-}
-
-// seedHistories run the main job, with the edges of what is allowed.
-func seedHistories() [][]byte {
-	var seed []byte
-	add := func(kind byte, data []byte) {
-		seed = binary.BigEndian.AppendUint16(append(seed, kind), uint16(len(data)))
-		seed = append(seed, data...)
-	}
-	message := func(kind byte, m proto.Message) {
-		data, err := proto.Marshal(m)
-		if err != nil {
-			panic(err)
-		}
-		add(kind, data)
-	}
-	var seeds [][]byte
-	end := func() { seeds, seed = append(seeds, seed), nil }
-
-	message(kindAcquire, &admitv1.AcquireRequest{Pool: "email", Tenant: "acme", Category: "otp", RequestId: "r"})
-	message(kindAcquire, &admitv1.AcquireRequest{Pool: "email", Tenant: "acme", Cost: proto.Int64(1 << 53), Ttl: durationpb.New(maxTTL)})
-	message(kindRelease, &admitv1.ReleaseRequest{
-		Token: goodToken, Outcome: admitv1.Outcome_OUTCOME_THROTTLED, RetryAfter: durationpb.New(maxDelay), Bucket: "provider",
-	})
-	message(kindRelease, &admitv1.ReleaseRequest{Token: goodToken, ActualCost: proto.Int64(1 << 53)})
-	end()
-
-	entries := []*admitv1.EntrySpec{
-		{Tenant: "acme", Key: "a", Category: "otp", Route: "r", Group: "g", MaxAttempts: 1},
-		{Tenant: "trial", Key: "b", Due: &admitv1.EntrySpec_DueIn{DueIn: durationpb.New(maxDelay)}},
-		{Tenant: "trial", Key: "c", Category: "unmapped"},
-	}
-	message(kindSchedule, &admitv1.ScheduleRequest{Pool: "email", Entries: entries})
-	message(kindNextDue, &admitv1.NextDueRequest{Pool: "email", MaxItems: 1000, Ttl: durationpb.New(minTTL), RequestId: "r"})
-	add(kindSleep, binary.BigEndian.AppendUint64(nil, uint64(time.Minute)<<8))
-	message(kindNextDue, &admitv1.NextDueRequest{Pool: "email", MaxItems: 10, Lanes: []string{"marketing"}})
-	message(kindUnschedule, &admitv1.UnscheduleRequest{Pool: "email", Tenant: "trial", Key: "b"})
-	end()
-
-	message(kindPause, &admitv1.PauseRequest{Pool: "email", Target: &admitv1.PauseRequest_Bucket{Bucket: "provider"}})
-	message(kindBatchAcquire, &admitv1.BatchAcquireRequest{Requests: []*admitv1.AcquireRequest{
-		{Pool: "email", Tenant: "acme"}, {Pool: "email", Tenant: "trial", Category: "newsletter"}, {Pool: "none", Tenant: "t"},
-	}})
-	message(kindResume, &admitv1.ResumeRequest{Pool: "email", Target: &admitv1.ResumeRequest_Bucket{Bucket: "provider"}})
-	lowered := testPolicy()
-	lowered.Pools[0].MaxActive = proto.Int64(9)
-	lowered.Pools[0].Buckets[0].Capacity = proto.Int64(3)
-	message(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: lowered})
-	message(kindRenew, &admitv1.RenewRequest{Tokens: []string{goodToken}, Ttl: durationpb.New(maxTTL)})
-	message(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: &admitv1.Policy{}})
-	end()
-
-	// The same, made by choices: each step a run of them.
-	for kind := range byte(kinds) {
-		for _, run := range []string{"\x00\x01\x02", "\x00\x30\x00\x31\x00\x32\x00\x33\x00\x05\x00\x06\x00\x07\x01\x01\x01\x02\x01\x01"} {
-			add(kindAcquire|made, []byte("\x00\x30\x00\x30\x00\x30\x00\x01\x03\x03"))
-			add(kind|made, []byte(run))
-		}
-	}
-	end()
-	return seeds
 }

@@ -1,0 +1,163 @@
+package server
+
+import (
+	"encoding/binary"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+)
+
+// seed writes a history for the fuzzer. goodToken in it stands for the last
+// permit's token.
+type seed struct{ data []byte }
+
+func (s *seed) add(kind byte, data []byte) {
+	s.data = binary.BigEndian.AppendUint16(append(s.data, kind), uint16(len(data)))
+	s.data = append(s.data, data...)
+}
+
+func (s *seed) send(kind byte, m proto.Message) {
+	data, err := proto.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	s.add(kind, data)
+}
+
+func (s *seed) acquire(cost int64) {
+	s.send(kindAcquire, &admitv1.AcquireRequest{Pool: "email", Tenant: "acme", Category: "otp", Cost: &cost})
+}
+
+func (s *seed) release(r *admitv1.ReleaseRequest) {
+	r.Token = goodToken
+	s.send(kindRelease, r)
+}
+
+func (s *seed) poll(items int32) {
+	s.send(kindNextDue, &admitv1.NextDueRequest{Pool: "email", MaxItems: items, Ttl: durationpb.New(minTTL)})
+}
+
+func (s *seed) sleep(d time.Duration) {
+	s.add(kindSleep, binary.BigEndian.AppendUint64(nil, uint64(d)<<8))
+}
+
+// seedHistories run the main job, with the edges of what is allowed.
+func seedHistories() [][]byte {
+	var all [][]byte
+	for _, write := range []func(*seed){seedPermits, seedDueWork, seedRetries, seedPolicies, seedChoices} {
+		var s seed
+		write(&s)
+		all = append(all, s.data)
+	}
+	return all
+}
+
+func seedPermits(s *seed) {
+	named := &admitv1.AcquireRequest{Pool: "email", Tenant: "acme", Category: "otp", RequestId: "r"}
+	s.send(kindAcquire, named)
+	s.send(kindRenew, &admitv1.RenewRequest{Tokens: []string{goodToken}, Ttl: durationpb.New(maxTTL)})
+	s.release(&admitv1.ReleaseRequest{})
+	s.release(&admitv1.ReleaseRequest{})
+	s.send(kindAcquire, named)
+	named.Cost = proto.Int64(2)
+	s.send(kindAcquire, named)
+	s.sleep(time.Minute)
+	s.acquire(20)
+	s.release(&admitv1.ReleaseRequest{ActualCost: proto.Int64(0)})
+	s.acquire(20)
+	s.release(&admitv1.ReleaseRequest{ActualCost: proto.Int64(1 << 53)})
+	s.acquire(1 << 53)
+	s.sleep(time.Hour)
+	s.acquire(1)
+	s.release(&admitv1.ReleaseRequest{Outcome: admitv1.Outcome_OUTCOME_THROTTLED})
+	s.acquire(1)
+	s.sleep(48 * time.Hour)
+	s.acquire(1)
+	s.release(&admitv1.ReleaseRequest{
+		Outcome: admitv1.Outcome_OUTCOME_THROTTLED, RetryAfter: durationpb.New(maxDelay), Bucket: "provider",
+	})
+	s.send(kindAcquire, &admitv1.AcquireRequest{Pool: "email", Tenant: "acme", Ttl: durationpb.New(minTTL)})
+	s.sleep(time.Minute)
+	s.send(kindRenew, &admitv1.RenewRequest{Tokens: []string{goodToken}})
+}
+
+func seedDueWork(s *seed) {
+	entries := []*admitv1.EntrySpec{
+		{Tenant: "acme", Key: "a", Category: "otp", Route: "r", Group: "g", MaxAttempts: 1},
+		{Tenant: "acme", Key: "b", Category: "otp", Route: "s"},
+		{Tenant: "trial", Key: "b", Due: &admitv1.EntrySpec_DueIn{DueIn: durationpb.New(maxDelay)}},
+		{Tenant: "trial", Key: "c", Category: "unmapped"},
+	}
+	s.send(kindSchedule, &admitv1.ScheduleRequest{Pool: "email", Entries: entries})
+	s.send(kindNextDue, &admitv1.NextDueRequest{Pool: "email", MaxItems: 1000, RequestId: "r"})
+	s.send(kindNextDue, &admitv1.NextDueRequest{Pool: "email", MaxItems: 1000, RequestId: "r"})
+	s.send(kindRenew, &admitv1.RenewRequest{Tokens: []string{goodToken}})
+	entries[1].Group = "other"
+	s.send(kindSchedule, &admitv1.ScheduleRequest{Pool: "email", Entries: entries})
+	s.release(&admitv1.ReleaseRequest{})
+	s.sleep(time.Minute)
+	s.send(kindNextDue, &admitv1.NextDueRequest{Pool: "email", MaxItems: 10, Lanes: []string{"transactional", "nowhere"}})
+	s.send(kindUnschedule, &admitv1.UnscheduleRequest{Pool: "email", Tenant: "trial", Key: "b"})
+	s.send(kindUnschedule, &admitv1.UnscheduleRequest{Pool: "email", Tenant: "trial", Key: "b"})
+}
+
+// seedRetries take an entry through every end that an attempt has.
+func seedRetries(s *seed) {
+	s.send(kindSchedule, &admitv1.ScheduleRequest{Pool: "email", Entries: []*admitv1.EntrySpec{{Tenant: "acme", Key: "k", Category: "newsletter"}}})
+	for _, outcome := range []admitv1.Outcome{
+		admitv1.Outcome_OUTCOME_FAILED, admitv1.Outcome_OUTCOME_NOT_STARTED, admitv1.Outcome_OUTCOME_NOT_STARTED,
+		admitv1.Outcome_OUTCOME_NOT_STARTED, admitv1.Outcome_OUTCOME_NOT_STARTED, admitv1.Outcome_OUTCOME_THROTTLED,
+	} {
+		s.poll(1)
+		s.release(&admitv1.ReleaseRequest{Outcome: outcome})
+		s.sleep(time.Hour)
+	}
+	s.poll(1) // and its holder vanishes
+	s.sleep(time.Hour)
+	s.poll(1)
+	s.release(&admitv1.ReleaseRequest{Outcome: admitv1.Outcome_OUTCOME_DEAD})
+	s.send(kindSchedule, &admitv1.ScheduleRequest{Pool: "email", Entries: []*admitv1.EntrySpec{{Tenant: "acme", Key: "k", Category: "otp"}}})
+	s.poll(1)
+	s.release(&admitv1.ReleaseRequest{})
+}
+
+func seedPolicies(s *seed) {
+	s.send(kindPause, &admitv1.PauseRequest{Pool: "email", Target: &admitv1.PauseRequest_Bucket{Bucket: "provider"}})
+	s.send(kindBatchAcquire, &admitv1.BatchAcquireRequest{Requests: []*admitv1.AcquireRequest{
+		{Pool: "email", Tenant: "acme"}, {Pool: "email", Tenant: "trial", Category: "newsletter"}, {Pool: "none", Tenant: "t"},
+	}})
+	s.send(kindResume, &admitv1.ResumeRequest{Pool: "email", Target: &admitv1.ResumeRequest_Bucket{Bucket: "provider"}})
+	s.send(kindPause, &admitv1.PauseRequest{Pool: "email", Target: &admitv1.PauseRequest_Tenant{Tenant: "acme"}})
+	s.send(kindResume, &admitv1.ResumeRequest{Pool: "email", Target: &admitv1.ResumeRequest_Tenant{Tenant: "acme"}})
+	for range 4 {
+		s.acquire(1)
+	}
+	lowered := testPolicy()
+	lowered.Pools[0].MaxActive = proto.Int64(3)
+	lowered.Pools[0].Buckets[0].Capacity = proto.Int64(3)
+	lowered.Pools[0].Tenants = &admitv1.Tenants{Overrides: []*admitv1.Tenant{{
+		Id: "acme", Weight: proto.Int64(5), Buckets: map[string]*admitv1.BucketOverride{"fair-use": {Blocked: true}},
+	}}}
+	s.send(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: lowered})
+	s.acquire(1)
+	s.send(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: lowered, ExpectedRevision: proto.Int64(1)})
+	s.send(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: &admitv1.Policy{}})
+	s.sleep(time.Hour)
+	lowered.Pools[0].Lanes = lowered.Pools[0].Lanes[:1]
+	lowered.Pools[0].Categories = nil
+	s.send(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: lowered})
+	s.send(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: &admitv1.Policy{}})
+}
+
+// seedChoices let fill make each kind of message.
+func seedChoices(s *seed) {
+	for kind := range byte(kinds) {
+		for _, run := range []string{"\x00\x01\x02", "\x00\x30\x00\x31\x00\x32\x00\x33\x00\x05\x00\x06\x00\x07\x01\x01\x01\x02\x01\x01"} {
+			s.add(kindAcquire|made, []byte("\x00\x30\x00\x30\x00\x30\x00\x01\x03\x03"))
+			s.add(kind|made, []byte(run))
+		}
+	}
+}
