@@ -67,16 +67,23 @@ func (t *term) run(quit <-chan struct{}) {
 // never is longer than any term.
 const never = 100 * 365 * 24 * time.Hour
 
-// tickIn returns the time until a tick has something to do.
+// tickIn returns the time until a tick has something to do: a lease expires, or
+// a route comes due.
 func (t *term) tickIn(last clock.Reading) time.Duration {
-	var deadline admission.Instant
-	var pending bool
-	t.s.fsm.read(func(st *admission.State) { deadline, pending = st.Deadline() })
-	if !pending {
+	at, w := t.now()
+	wait := never
+	t.s.fsm.read(func(st *admission.State) {
+		if deadline, pending := st.Deadline(); pending {
+			wait = min(wait, deadline.Sub(at))
+		}
+		if due, pending := st.Due(); pending {
+			wait = min(wait, due.Sub(w))
+		}
+	})
+	if wait == never {
 		return never
 	}
-	now, _ := t.now()
-	wait := max(0, deadline.Sub(now))
+	wait = max(0, wait)
 	if last != (clock.Reading{}) {
 		wait = max(wait, tickInterval-t.s.clk.Now().Since(last))
 	}

@@ -91,6 +91,26 @@ func TestTicksExpirePermits(t *testing.T) {
 	}
 }
 
+// Depths are true where nobody polls, too: what comes due is counted.
+func TestTicksCountWhatComesDue(t *testing.T) {
+	clk := clock.NewManual(noon)
+	n := startNode(t, Config{Dir: t.TempDir()}, clk)
+	n.applyPolicy(testPolicy())
+	n.schedule(time.Second, "k1", "k2")
+	idle := n.index()
+	n.eventually("both entries count as due", func(st *admission.State, at admission.Instant, w admission.Wall) bool {
+		clk.Advance(100 * time.Millisecond)
+		depth := int64(0)
+		for _, l := range st.Health(at, w, "mail")[0].Lanes {
+			depth += l.Depth
+		}
+		return depth == 2
+	})
+	if got := n.index(); got != idle+1 {
+		t.Errorf("one tick was due, but the log went from %d to %d", idle, got)
+	}
+}
+
 // eventually waits until a condition on the state holds.
 func (n *node) eventually(what string, holds func(*admission.State, admission.Instant, admission.Wall) bool) {
 	n.t.Helper()
