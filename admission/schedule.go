@@ -79,10 +79,10 @@ func (e *entryRow) sameAs(spec *EntrySpec) bool {
 func (t *tenant) entryRefusal() Reason {
 	p := t.pool
 	switch {
-	case !t.mayRegister():
-		return Cardinality
 	case p.entries >= p.limits.Entries || t.entries >= p.limits.EntriesPerTenant:
 		return QueueFull
+	case !t.mayRegister():
+		return Cardinality
 	}
 	return ReasonNone
 }
