@@ -83,7 +83,7 @@ func sealPage(kind byte, scope, key []byte) string {
 }
 
 func openPage(kind byte, scope []byte, token string) (key []byte, ok bool) {
-	if len(token) > maxPageToken {
+	if len(token) > maxPageToken || strings.ContainsAny(token, "\r\n") { // a decoder would skip line breaks
 		return nil, false
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)

@@ -122,6 +122,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"no tokens", &admitv1.RenewRequest{}, "tokens"},
 		{"2,000 tokens", &admitv1.RenewRequest{Tokens: make([]string, 2000)}, "tokens"},
 		{"tokens that can't be read", &admitv1.RenewRequest{Tokens: []string{goodToken, "", "x", goodToken + "x"}}, "tokens[1] tokens[2] tokens[3]"},
+		{"tokens with line breaks", &admitv1.RenewRequest{Tokens: []string{goodToken[:30] + "\n", "\r\n" + goodToken[:29]}}, "tokens[0] tokens[1]"},
 		{"renewal of 0 s", &admitv1.RenewRequest{Tokens: []string{goodToken}, Ttl: &durationpb.Duration{}}, "ttl"},
 
 		{"no token", &admitv1.ReleaseRequest{}, "token"},
