@@ -1,0 +1,150 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+)
+
+// sheds is the law of what is held: every (tenant, lane) with something due that
+// a call did not serve is told with one reason, the first that holds; totals
+// equal a recount; lists are as long as asked [I12]. What no reason holds is
+// served: room left means that nobody is left but behind a cycle limit [I8].
+//
+// Where the wall has stepped back, what came due before is not due any more by
+// the clock, but still has its place; such entries can't be recounted.
+type sheds struct{}
+
+func (sheds) see(h *history, e Entry, results []Result) {
+	if h.w < h.highest {
+		return
+	}
+	calls := map[string]*NextDueResult{}
+	for i, op := range e.Ops {
+		if op, ok := op.(*NextDue); ok {
+			calls[op.Pool] = results[i].(*NextDueResult)
+		}
+	}
+	for _, p := range h.policy.Pools {
+		call := calls[p.Name]
+		if call != nil && (call.Err != nil || call.Replayed) {
+			call = nil
+		}
+		h.checkHeld(p.Name, call)
+	}
+}
+
+// checkHeld compares what a pool says is held with a recount.
+func (h *history) checkHeld(pool string, call *NextDueResult) {
+	r := h.recount(pool)
+	due := r.due()
+	wanted, totals := map[[2]string]string{}, map[Reason]int64{}
+	for key, n := range due {
+		why := r.reason(key[0], key[1])
+		if why == ReasonNone {
+			why = r.callReason(key, call)
+		}
+		if why != ReasonNone {
+			wanted[key] = fmt.Sprint(why, " ", n)
+			totals[why]++
+		}
+	}
+	all := h.Shedding(h.t, h.w, SheddingQuery{Pool: pool, HeldRows: 1000, Call: call})
+	got := map[[2]string]string{}
+	for _, row := range all.Held {
+		got[[2]string{row.Tenant, row.Lane}] = fmt.Sprint(row.Reason, " ", row.Due)
+	}
+	want(h, "held rows", fmt.Sprint(got), fmt.Sprint(wanted))
+	want(h, "each held once", len(all.Held), len(got))
+	told := map[Reason]int64{}
+	for _, row := range all.Totals {
+		told[row.Reason] += row.Tenants
+	}
+	want(h, "held totals", fmt.Sprint(told), fmt.Sprint(totals))
+	h.checkHeldLists(pool, call, all.Held)
+}
+
+// callReason returns why a call left what nothing else holds.
+func (r *recount) callReason(key [2]string, call *NextDueResult) Reason {
+	if call == nil || !call.lanes[r.policy.rank(key[1])] {
+		return ReasonNone
+	}
+	got := int64(0)
+	for _, c := range call.Claims {
+		if c.Permit.Tenant == key[0] && c.Permit.Lane == key[1] {
+			got++
+		}
+	}
+	limit := int64(0)
+	if len(r.policy.Lanes) > 0 {
+		limit = r.policy.Lanes[r.policy.rank(key[1])].TenantCycleLimit
+	}
+	switch {
+	case call.refused != ReasonNone:
+		return call.refused
+	case limit > 0 && got >= limit:
+		return CycleCap
+	case call.full:
+		return BatchFull
+	}
+	r.h.Fatalf("%v was not served though nothing holds it", key)
+	return ReasonNone
+}
+
+// checkHeldLists checks that shorter lists are parts of the whole one.
+func (h *history) checkHeldLists(pool string, call *NextDueResult, all []HeldTenant) {
+	tenants := map[string]bool{}
+	for _, row := range all {
+		tenants[row.Tenant] = true
+	}
+	short := h.Shedding(h.t, h.w, SheddingQuery{Pool: pool, HeldRows: 1, Call: call})
+	shown := map[string]bool{}
+	for _, row := range short.Held {
+		shown[row.Tenant] = true
+		want(h, "short list is part of the whole", slices.Contains(all, row), true)
+	}
+	want(h, "tenants shown", len(shown), min(len(tenants), 1))
+	want(h, "more", short.More, len(tenants) > 1)
+	for _, tenant := range tenantNames {
+		own := h.Shedding(h.t, h.w, SheddingQuery{Pool: pool, Tenant: tenant, Call: call}).Held
+		others := slices.DeleteFunc(slices.Clone(all), func(row HeldTenant) bool { return row.Tenant != tenant })
+		want(h, "a tenant's own rows", fmt.Sprint(own), fmt.Sprint(others))
+	}
+}
+
+// sorted is the law that the grants of one call go by lane, then class [I8].
+type sorted struct{}
+
+func (sorted) see(h *history, e Entry, results []Result) {
+	for _, p := range h.policy.Pools {
+		h.checkSorted(&p, e, grantsOf(e, results))
+	}
+}
+
+func (h *history) checkSorted(p *PoolPolicy, e Entry, grants []given) {
+	grants = slices.DeleteFunc(grants, func(g given) bool { return g.Pool != p.Name })
+	polls := slices.DeleteFunc(slices.Clone(e.Ops), func(op Op) bool {
+		n, ok := op.(*NextDue)
+		return !ok || n.Pool != p.Name
+	})
+	active := h.actives()
+	for _, g := range grants {
+		active[[3]string{g.Pool, g.Lane, g.Tenant}]--
+	}
+	last, lastClass := 0, entitled
+	for _, g := range grants {
+		rank := p.rank(g.Lane)
+		inHigher := int64(0)
+		for _, l := range p.lanes()[:rank+1] {
+			inHigher += active.count(g.Pool, l.Name, g.Tenant)
+		}
+		class := borrowing
+		if _, preferred, _ := p.shareOf(g.Tenant); preferred > inHigher {
+			class = entitled
+		}
+		if len(polls) <= 1 && (rank < last || rank == last && class < lastClass) {
+			h.Errorf("%s was granted in lane %d and class %d after lane %d and class %d", g.Tenant, rank, class, last, lastClass)
+		}
+		last, lastClass = rank, class
+		active[[3]string{g.Pool, g.Lane, g.Tenant}]++
+	}
+}

@@ -1,0 +1,101 @@
+package admission
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// Tenants that came once leave nothing behind: no row, no index, no count.
+func TestOneOffTenantsLeaveNothing(t *testing.T) {
+	s := tell(t, PoolPolicy{Buckets: []BucketPolicy{{Name: "b", Scope: ScopeTenant, Capacity: 2, Refill: 1, Period: time.Second}}})
+	s.quick = true
+	const tenants, batch = 100_000, 1000
+	for from := 0; from < tenants; from += batch {
+		var asks []Op
+		for i := range batch {
+			asks = append(asks, &Acquire{Pool: "p", Tenant: fmt.Sprint("t", from+i), Cost: 1, TTL: time.Second})
+		}
+		for _, r := range s.do(asks...) {
+			if shed := r.(*AcquireResult).Decision.Shed; shed != nil {
+				t.Fatalf("shed %s", shed.Reason)
+			}
+		}
+	}
+	want(t, "tenants known", s.tenants.Len(), tenants)
+	for range 2 * tenants / forgetLimit {
+		s.wait(time.Second)
+	}
+	p := s.pools.byName("p")
+	for what, n := range map[string]int{
+		"tenants": s.tenants.Len(), "demands": s.demands.Len(), "permits": s.permits.Len(), "holdings": s.holdings.Len(),
+		"tenants by name": len(p.tenants), "strangers": int(p.strangers), "idle": p.idle.Len(), "expiries": p.expiries.Len(),
+	} {
+		want(t, what, n, 0)
+	}
+	check(t, s.State)
+}
+
+// A tenant is kept as long as anything tells it from a new one.
+func TestTenantsAreKeptForAReason(t *testing.T) {
+	policy := PoolPolicy{
+		Buckets: []BucketPolicy{
+			{Name: "slow", Scope: ScopeTenant, Capacity: 2, Refill: 1, Period: time.Hour},
+			{Name: "once", Scope: ScopeTenant, Capacity: 9, OneShot: true},
+		},
+		Overrides: []TenantPolicy{{ID: "free", Buckets: map[string]BucketOverride{"once": {Capacity: 9}}}},
+	}
+	known := func(s *story, tenant string) bool { return s.pools.byName("p").tenants[tenant] != nil }
+	t.Run("a used one_shot bucket is for ever", func(t *testing.T) {
+		s := tell(t, policy)
+		s.release(s.granted("a").Token)
+		s.wait(1000 * time.Hour)
+		want(t, "known", known(s, "a"), true)
+		want(t, "level", s.Tenant(s.t, "p", "a").Levels[1].Level, 8)
+	})
+	policy.Buckets = policy.Buckets[:1]
+	policy.Overrides = nil
+	t.Run("a bucket that is not full yet", func(t *testing.T) {
+		s := tell(t, policy)
+		s.release(s.granted("a").Token)
+		s.wait(time.Hour - 1)
+		want(t, "known before it is full", known(s, "a"), true)
+		s.wait(1)
+		want(t, "known when it is full", known(s, "a"), false)
+	})
+	t.Run("a pause", func(t *testing.T) {
+		s := tell(t, policy)
+		s.do(Pause{Pool: "p", Kind: TargetTenant, Name: "a"})
+		s.wait(1000 * time.Hour)
+		s.shed("a", Paused)
+		s.do(Pause{Pool: "p", Kind: TargetTenant, Name: "a", Resume: true})
+		s.wait(time.Second)
+		want(t, "known after resume", known(s, "a"), false)
+	})
+	t.Run("a dead entry", func(t *testing.T) {
+		s := tell(t, policy)
+		s.plan(in(0, "a", "k"))
+		s.release(s.poll(1)[0].Permit.Token, with(OutcomeDead))
+		s.wait(1000 * time.Hour)
+		want(t, "known", known(s, "a"), true)
+		s.do(Unschedule{Pool: "p", Tenant: "a", Key: "k"})
+		s.wait(time.Second)
+		want(t, "known once it is removed", known(s, "a"), false)
+	})
+}
+
+// Where only new tenants come to a pool that knows as many as it may, the idle
+// ones must make room: also for a decision that is asked for without an entry.
+func TestIdleTenantsMakeRoomForNewOnes(t *testing.T) {
+	s := tell(t, PoolPolicy{Limits: LimitsPolicy{Tenants: 1}})
+	s.release(s.granted("a").Token)
+	if shed := s.shed("b", Cardinality); shed.RetryAfter != Absent {
+		t.Errorf("retry after %s, want none", shed.RetryAfter)
+	}
+	ask := &Acquire{Pool: "p", Tenant: "b", Cost: 1}
+	if d := s.Decide(s.t.Add(time.Hour), ask).Decision; d.Shed != nil {
+		t.Errorf("decided an hour later: shed %s; nobody would ever log an entry that forgets a", d.Shed.Reason)
+	}
+	s.wait(time.Hour)
+	s.granted("b")
+}
