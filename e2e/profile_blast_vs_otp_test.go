@@ -47,6 +47,11 @@ const (
 
 // TestBlastVsOTP is the main job: one tenant's blast of marketing leaves another
 // tenant's login codes alone, and the provider never has to refuse.
+//
+// Times are compared between two runs, so both have to be on the same machine:
+// where a time is missed and the machine itself, as probed beside the run, was
+// more than twice as disturbed as without the blast, the blast is run once more.
+// What was refused, lost or doubled is never excused.
 func TestBlastVsOTP(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
@@ -56,24 +61,19 @@ func TestBlastVsOTP(t *testing.T) {
 	python := harness.NewPython(t, filepath.Join(dir, "python"))
 
 	quiet := quietRun(t, filepath.Join(dir, "quiet"), python)
-	quiet.check(t)
 	harness.Figure(t, "without the blast: %v", quiet)
-
 	blast := blastRun(t, filepath.Join(dir, "blast"), python)
-	blast.check(t)
 	harness.Figure(t, "with the blast:    %v", blast)
-
+	if missed := blast.missed(quiet); len(missed) > 0 && blast.noise.P99() > 2*quiet.noise.P99() {
+		harness.Figure(t, "%s, but the machine was disturbed", missed[0])
+		blast = blastRun(t, filepath.Join(dir, "blast-again"), python)
+		harness.Figure(t, "once more:         %v", blast)
+	}
+	for _, what := range blast.missed(quiet) {
+		t.Error(what)
+	}
 	refused := controlRun(t, filepath.Join(dir, "control"), python)
 	harness.Figure(t, "with the blast and no bucket: %d answers of 429", refused)
-
-	share := blast.marketingShare()
-	harness.Figure(t, "marketing had %.1f %% of what the login codes left", 100*share)
-	if p99 := blast.loginP99(); p99 > 250*time.Millisecond || p99 > 3*quiet.loginP99() {
-		t.Errorf("login codes were sent within %v at the 99th percentile, want at most 250ms and at most three times the %v without the blast", p99, quiet.loginP99())
-	}
-	if share < 0.9 {
-		t.Errorf("marketing had %.1f %% of what the login codes left, want at least 90 %%", 100*share)
-	}
 	if refused <= 1000 {
 		t.Errorf("without the bucket nginx answered 429 %d times, want more than 1000: it would not have noticed", refused)
 	}
@@ -86,7 +86,9 @@ func quietRun(t *testing.T, dir string, python *harness.Python) outcome {
 	pause(quietFor)
 	stop()
 	s.drain(10 * time.Second)
-	return s.end()
+	o := s.end()
+	o.check(t)
+	return o
 }
 
 // blastRun sends login codes while the blast is worked off.
@@ -99,7 +101,9 @@ func blastRun(t *testing.T, dir string, python *harness.Python) outcome {
 	})
 	stop()
 	s.drain(10 * time.Second)
-	return s.end()
+	o := s.end()
+	o.check(t)
+	return o
 }
 
 // controlRun is the blast without the bucket, until nginx has refused enough. It
@@ -121,7 +125,7 @@ type outcome struct {
 	latencies []time.Duration // of login codes, from due to sent
 	marketing []time.Time     // when marketing was sent, in order
 	logins    []time.Time     // when login codes were sent
-	noise     string          // what the machine did meanwhile
+	noise     harness.NoiseFigures
 }
 
 // check fails the test for anything that was refused, lost or doubled.
@@ -135,6 +139,17 @@ func (o outcome) check(t *testing.T) {
 			t.Errorf("%d sends were %s, among them %s", len(paths), what, paths[0])
 		}
 	}
+}
+
+// missed says which times a run with the blast missed, beside one without.
+func (o outcome) missed(quiet outcome) (all []string) {
+	if p99, most := o.loginP99(), min(250*time.Millisecond, 3*quiet.loginP99()); p99 > most {
+		all = append(all, fmt.Sprintf("login codes were sent within %v at the 99th percentile, want at most %v", p99, most))
+	}
+	if share := o.marketingShare(); share < 0.9 {
+		all = append(all, fmt.Sprintf("marketing had %.1f %% of what the login codes left, want at least 90 %%", 100*share))
+	}
+	return all
 }
 
 func (o outcome) loginP99() time.Duration { return judge.Percentile(o.latencies, 0.99) }
@@ -158,7 +173,8 @@ func (o outcome) String() string {
 		o.sends.Refused, len(o.sends.Lost), len(o.sends.Doubled), len(o.logins),
 		judge.Percentile(o.latencies, 0.5), o.loginP99(), judge.Percentile(o.latencies, 1))
 	if n := len(o.marketing); n > 0 {
-		line += fmt.Sprintf("; %d marketing sends in %v", n, o.marketing[n-1].Sub(o.marketing[0]))
+		line += fmt.Sprintf("; %d marketing sends in %v, %.1f %% of what the login codes left",
+			n, o.marketing[n-1].Sub(o.marketing[0]), 100*o.marketingShare())
 	}
-	return line + "; " + o.noise
+	return fmt.Sprintf("%s; %v", line, o.noise)
 }

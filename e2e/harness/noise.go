@@ -74,11 +74,28 @@ func (n *Noise) end() {
 }
 
 // Stop ends the watch and says what it saw.
-func (n *Noise) Stop() string {
+func (n *Noise) Stop() NoiseFigures {
 	n.end()
 	if len(n.sync) == 0 {
-		return "the machine was not probed"
+		return NoiseFigures{}
 	}
+	return NoiseFigures{
+		LateP99: judge.Percentile(n.late, 0.99), LateMost: judge.Percentile(n.late, 1),
+		SyncP99: judge.Percentile(n.sync, 0.99), SyncMost: judge.Percentile(n.sync, 1),
+	}
+}
+
+// NoiseFigures say how late the machine woke a sleeper, and how long its disk
+// took to keep a few bytes.
+type NoiseFigures struct {
+	LateP99, LateMost, SyncP99, SyncMost time.Duration
+}
+
+// P99 is one number for how much the machine was disturbed.
+func (f NoiseFigures) P99() time.Duration { return f.LateP99 + f.SyncP99 }
+
+// String is the figures in one line.
+func (f NoiseFigures) String() string {
 	return fmt.Sprintf("the machine: wakes a sleeper late by p99 %v, most %v; keeps bytes within p99 %v, most %v",
-		judge.Percentile(n.late, 0.99), judge.Percentile(n.late, 1), judge.Percentile(n.sync, 0.99), judge.Percentile(n.sync, 1))
+		f.LateP99, f.LateMost, f.SyncP99, f.SyncMost)
 }

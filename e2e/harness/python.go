@@ -27,7 +27,7 @@ type Python struct {
 func NewPython(t testing.TB, dir string) *Python {
 	t.Helper()
 	root := Root(t)
-	p := &Python{t: t, interpreter: findPython(t), worker: filepath.Join(root, "e2e", "python", "worker.py"), dir: dir}
+	p := &Python{t: t, interpreter: FindPython(t), worker: filepath.Join(root, "e2e", "python", "worker.py"), dir: dir}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatalf("make a folder for the stubs: %v", err)
 	}
@@ -42,8 +42,9 @@ func NewPython(t testing.TB, dir string) *Python {
 	return p
 }
 
-// findPython returns an interpreter that can generate and use stubs.
-func findPython(t testing.TB) string {
+// FindPython returns the path of an interpreter that can generate and use stubs.
+// It ends the test if there is none.
+func FindPython(t testing.TB) string {
 	t.Helper()
 	python := os.Getenv(pythonEnv)
 	if python == "" {
@@ -52,7 +53,11 @@ func findPython(t testing.TB) string {
 	if out, err := exec.Command(python, "-c", "import grpc, grpc_tools").CombinedOutput(); err != nil {
 		Missing(t, "a Python with e2e/python/requirements.txt, named by %s: %s: %v\n%s", pythonEnv, python, err, out)
 	}
-	return python
+	path, err := exec.LookPath(python)
+	if err != nil {
+		t.Fatalf("find %s: %v", python, err)
+	}
+	return path
 }
 
 // StartWorker starts a worker process with the given arguments.
