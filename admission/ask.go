@@ -10,6 +10,8 @@ type ask struct {
 	op     *Acquire
 	demand *demand
 	result AcquireResult
+	// arrival is its place in the entry.
+	arrival int
 	// next is the next ask of its line; line is the line that it leads, if any.
 	next *ask
 	line askLine
@@ -20,8 +22,6 @@ type ask struct {
 type askLine struct {
 	demand      *demand
 	first, last *ask
-	// arrival is the place of its first ask in the entry.
-	arrival int
 	// at is its index in the heap.
 	at int
 }
@@ -46,12 +46,13 @@ func (p *pool) lineUp(asks []*ask) {
 		found = make(map[lineKey]*askLine, len(asks))
 	}
 	for i, a := range asks {
+		a.arrival = i
 		key := lineKey{a.demand.tenant.id, a.demand.lane}
 		if line := found[key]; line != nil {
 			line.last.next, line.last = a, a
 			continue
 		}
-		a.line = askLine{demand: a.demand, first: a, last: a, arrival: i}
+		a.line = askLine{demand: a.demand, first: a, last: a}
 		if found != nil {
 			found[key] = &a.line
 		}
@@ -108,7 +109,7 @@ func (q askLines) Less(i, j int) bool {
 	return cmp.Or(
 		cmp.Compare(ka, kb),
 		cmp.Compare(a.demand.tagIn(ka), b.demand.tagIn(kb)),
-		cmp.Compare(a.arrival, b.arrival),
+		cmp.Compare(a.first.arrival, b.first.arrival),
 	) < 0
 }
 
