@@ -112,9 +112,12 @@ func (c *census) checkDemands() {
 func (c *census) checkSeat(where string, d *demand) {
 	to, wakeAt := d.classify(c.t)
 	c.equal(where+" seat", d.row.seat, to)
-	c.equal(where+" wakes", d.wakeAt, wakeAt)
-	if d.wakeAt != never {
-		_, ok := d.tenant.pool.rates.Get(wakeup{d.wakeAt, d})
+	if wakeAt == never {
+		wakeAt = 0
+	}
+	c.equal(where+" wakes", d.row.wakeAt, wakeAt)
+	if d.row.wakeAt != 0 {
+		_, ok := d.tenant.pool.rates.Get(wakeup{d.row.wakeAt, d})
 		c.equal(where+" waits for tokens", ok, true)
 	}
 	c.equal(where+" wants", d.wants, d.row.seat != unseated)
@@ -164,7 +167,7 @@ func (c *census) checkLanes(p *pool) {
 				case at != unseated:
 					held[at.reason()]++
 				}
-				if d.wakeAt != never {
+				if d.row.wakeAt != 0 {
 					rates++
 				}
 				for k := range l.classes {

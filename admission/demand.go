@@ -18,8 +18,6 @@ type demand struct {
 	due    int64 // entries counted as due
 	// listed is its key in lane.oldest while it could be served.
 	listed oldestDue
-	// wakeAt is its key in pool.rates while it waits for tokens, else never.
-	wakeAt Instant
 	// wants says whether it counts in tenant.wanting.
 	wants bool
 	// unsettled says whether it is marked to be seated anew.
@@ -51,6 +49,8 @@ type demandRow struct {
 	weight int64 // by which rems were left
 	seat   seat
 	seq    uint64 // since it took its seat in the order
+	// wakeAt is its key in pool.rates while it waits for tokens, else 0.
+	wakeAt Instant
 }
 
 func demandLess(a, b *demandRow) bool {
@@ -68,7 +68,7 @@ func (t *tenant) demand(l *lane) *demand {
 			return d
 		}
 	}
-	return &demand{tenant: t, lane: l, wakeAt: never}
+	return &demand{tenant: t, lane: l}
 }
 
 // registerDemand makes the demand, and its tenant, known.

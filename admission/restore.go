@@ -188,7 +188,7 @@ func (r *restorer) addDemand(row DemandRow) error {
 	if err != nil {
 		return err
 	}
-	r.adoptDemand(d, &demandRow{demand: d, tags: row.Tags, rems: row.Rems, weight: max(row.Weight, 1), seq: row.Seq})
+	r.adoptDemand(d, &demandRow{demand: d, tags: row.Tags, rems: row.Rems, weight: max(row.Weight, 1), seq: row.Seq, wakeAt: row.WakeAt})
 	if row.Seat != 0 {
 		if s := seat(row.Seat); s.reason() >= reasonCount {
 			return fmt.Errorf("unknown seat %d", row.Seat)
@@ -309,9 +309,8 @@ func (s *State) reseatAs(d *demand, was seat) {
 	} else {
 		d.lane.held[was.reason()]++
 	}
-	if r := was.reason(); r == TenantRate || r == ProviderPaused {
-		_, at := d.tenant.rateReason(1, s.t)
-		s.setWake(d, at)
+	if d.row.wakeAt != 0 {
+		d.tenant.pool.rates.Set(wakeup{d.row.wakeAt, d})
 	}
 	s.noteWant(d, true)
 }

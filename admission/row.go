@@ -58,6 +58,7 @@ type DemandRow struct {
 	Weight int64
 	Seat   uint8
 	Seq    uint64
+	WakeAt Instant
 }
 
 // RouteRow is a route that takes turns.
@@ -186,7 +187,7 @@ func (t *tenantRow) export() TenantRow {
 func (d *demandRow) export() DemandRow {
 	return DemandRow{
 		Tenant: d.tenant.num, Lane: d.lane.name, Tags: d.tags, Rems: d.rems, Weight: d.weight,
-		Seat: uint8(d.seat), Seq: d.seq,
+		Seat: uint8(d.seat), Seq: d.seq, WakeAt: d.wakeAt,
 	}
 }
 

@@ -131,14 +131,18 @@ func wakeupLess(a, b wakeup) bool {
 
 // setWake keeps pool.rates true; never takes the demand out.
 func (s *State) setWake(d *demand, at Instant) {
-	if at == d.wakeAt {
+	if at == never {
+		at = 0
+	}
+	if at == d.row.wakeAt {
 		return
 	}
+	row := s.writeDemand(d)
 	rates := d.tenant.pool.rates
-	if d.wakeAt != never {
-		rates.Delete(wakeup{d.wakeAt, d})
+	if row.wakeAt != 0 {
+		rates.Delete(wakeup{row.wakeAt, d})
 	}
-	if d.wakeAt = at; at != never {
+	if row.wakeAt = at; at != 0 {
 		rates.Set(wakeup{at, d})
 	}
 }

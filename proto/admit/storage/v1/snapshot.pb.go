@@ -792,7 +792,10 @@ type DemandRow struct {
 	// Where it stands: in order, or held and by what.
 	Seat uint32 `protobuf:"varint,6,opt,name=seat,proto3" json:"seat,omitempty"`
 	// Its place in line.
-	Seq           uint64 `protobuf:"varint,7,opt,name=seq,proto3" json:"seq,omitempty"`
+	Seq uint64 `protobuf:"varint,7,opt,name=seq,proto3" json:"seq,omitempty"`
+	// When it is to be looked at again, in cluster time; 0 if it waits for no
+	// tokens.
+	WakeAt        int64 `protobuf:"varint,8,opt,name=wake_at,json=wakeAt,proto3" json:"wake_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -872,6 +875,13 @@ func (x *DemandRow) GetSeat() uint32 {
 func (x *DemandRow) GetSeq() uint64 {
 	if x != nil {
 		return x.Seq
+	}
+	return 0
+}
+
+func (x *DemandRow) GetWakeAt() int64 {
+	if x != nil {
+		return x.WakeAt
 	}
 	return 0
 }
@@ -1581,7 +1591,7 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x16\n" +
 	"\x06paused\x18\x04 \x01(\bR\x06paused\x125\n" +
 	"\abuckets\x18\x05 \x03(\v2\x1b.admit.storage.v1.BucketRowR\abuckets\x12\x17\n" +
-	"\aidle_at\x18\x06 \x01(\x03R\x06idleAt\"\x9d\x01\n" +
+	"\aidle_at\x18\x06 \x01(\x03R\x06idleAt\"\xb6\x01\n" +
 	"\tDemandRow\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\x04R\x06tenant\x12\x12\n" +
 	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x12\n" +
@@ -1589,7 +1599,8 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x04rems\x18\x04 \x03(\x03R\x04rems\x12\x16\n" +
 	"\x06weight\x18\x05 \x01(\x03R\x06weight\x12\x12\n" +
 	"\x04seat\x18\x06 \x01(\rR\x04seat\x12\x10\n" +
-	"\x03seq\x18\a \x01(\x04R\x03seq\"\x9a\x01\n" +
+	"\x03seq\x18\a \x01(\x04R\x03seq\x12\x17\n" +
+	"\awake_at\x18\b \x01(\x03R\x06wakeAt\"\x9a\x01\n" +
 	"\bRouteRow\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\x04R\x06tenant\x12\x12\n" +
 	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x14\n" +
