@@ -103,7 +103,7 @@ func (x *examination) bucket(spec *bucketSpec, b bucketState, leave int64, rate 
 // shed returns the examination's outcome as an answer.
 func (x *examination) shed() *Shed {
 	shed := &Shed{
-		Reason: x.reason, Blocking: x.blocking, MaxGrantable: x.most,
+		Reason: x.reason, Lane: x.demand.lane.name, Blocking: x.blocking, MaxGrantable: x.most,
 		RetryAfter: untilMillis(x.now, x.readyAt), PollAfter: Absent, EarliestExpiry: Absent,
 	}
 	if at, ok := x.earliestExpiry(); ok {

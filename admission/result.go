@@ -50,7 +50,9 @@ type Decision struct {
 
 // Shed is a refusal: why, and when to come back.
 type Shed struct {
-	Reason   Reason
+	Reason Reason
+	// Lane is the one that the request's category means.
+	Lane     string
 	Blocking []Limit
 	// RetryAfter, PollAfter and EarliestExpiry are whole milliseconds, rounded
 	// up, or Absent.

@@ -40,7 +40,7 @@ func ParseToken(s string) (Token, error) {
 		return Token{}, errToken
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil || b[0] != tokenVersion {
+	if err != nil || len(b) != tokenBytes || b[0] != tokenVersion { // line breaks don't count in base64
 		return Token{}, errToken
 	}
 	return Token{

@@ -20,7 +20,7 @@ func newMetrics() *metrics {
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "admit_decisions_total",
 			Help: "Decisions answered: each Acquire and each claim of NextDue. decision is granted, replayed or shed; " +
-				"reason is why it was shed, and lane is empty then.",
+				"reason is why it was shed.",
 		}, []string{"pool", "lane", "decision", "reason"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "admit_decision_seconds",
@@ -46,14 +46,14 @@ func (m *metrics) start() timer { return timer{m: m, began: time.Now()} }
 
 // acquired counts the decision of one Acquire.
 func (t timer) acquired(pool string, d admission.Decision) {
-	decision, reason := "granted", ""
+	decision, lane, reason := "granted", d.Permit.Lane, ""
 	switch {
 	case d.Shed != nil:
-		decision, reason = "shed", d.Shed.Reason.String()
+		decision, lane, reason = "shed", d.Shed.Lane, d.Shed.Reason.String()
 	case d.Replayed:
 		decision = "replayed"
 	}
-	t.m.decisions.WithLabelValues(pool, d.Permit.Lane, decision, reason).Inc()
+	t.m.decisions.WithLabelValues(pool, lane, decision, reason).Inc()
 	t.m.seconds.WithLabelValues(pool, decision).Observe(time.Since(t.began).Seconds())
 }
 

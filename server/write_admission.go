@@ -62,6 +62,7 @@ func writeShed(s *admission.Shed) *admitv1.Shed {
 		RetryAfter:     given(s.RetryAfter),
 		PollAfter:      given(s.PollAfter),
 		EarliestExpiry: given(s.EarliestExpiry),
+		Lane:           s.Lane,
 	}
 	if s.MaxGrantable != admission.Absent {
 		out.MaxGrantable = &s.MaxGrantable

@@ -25,14 +25,14 @@ const (
 // AcquireRequest asks for one permit.
 type AcquireRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The capacity domain to be admitted to. Required; unknown pools are
-	// NOT_FOUND.
+	// The capacity domain to be admitted to. Required; 1 to 64 of
+	// `A-Z a-z 0-9 . _ -`, unknown pools are NOT_FOUND.
 	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
 	// On whose behalf. Required; 1 to 128 of `A-Z a-z 0-9 . _ : / -`.
 	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	// What the work is; the policy maps it to a lane. Empty means the tenant's
-	// own lane. A category that the pool does not map is INVALID_ARGUMENT with
-	// UNKNOWN_CATEGORY.
+	// What the work is, up to 128 of the characters of `tenant`; the policy maps
+	// it to a lane. Empty means the tenant's own lane. A category that the pool
+	// does not map is INVALID_ARGUMENT with UNKNOWN_CATEGORY.
 	Category string `protobuf:"bytes,3,opt,name=category,proto3" json:"category,omitempty"`
 	// Tokens to take from each bucket that charges COST. Absent means 1. From 1
 	// to 2^53; anything else is INVALID_ARGUMENT.
@@ -695,8 +695,8 @@ type NextDueRequest struct {
 	Ttl *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// Who asks, shown to operators beside the claims. Up to 128 bytes; optional.
 	WorkerId string `protobuf:"bytes,5,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
-	// Claim from these lanes only. Empty means all. A lane that the pool does
-	// not have is INVALID_ARGUMENT.
+	// Claim from these lanes only, at most 16. Empty means all. A lane that the
+	// pool does not have is INVALID_ARGUMENT.
 	Lanes []string `protobuf:"bytes,6,rep,name=lanes,proto3" json:"lanes,omitempty"`
 	// Names this call, as in AcquireRequest, unique within the pool.
 	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`

@@ -194,7 +194,9 @@ type Shed struct {
 	// permits that hold the slots. Absent if none is held.
 	EarliestExpiry *durationpb.Duration `protobuf:"bytes,5,opt,name=earliest_expiry,json=earliestExpiry,proto3" json:"earliest_expiry,omitempty"`
 	// With NEVER_GRANTABLE: the greatest cost that could be granted.
-	MaxGrantable  *int64 `protobuf:"varint,6,opt,name=max_grantable,json=maxGrantable,proto3,oneof" json:"max_grantable,omitempty"`
+	MaxGrantable *int64 `protobuf:"varint,6,opt,name=max_grantable,json=maxGrantable,proto3,oneof" json:"max_grantable,omitempty"`
+	// The lane that the request's category means.
+	Lane          string `protobuf:"bytes,7,opt,name=lane,proto3" json:"lane,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -269,6 +271,13 @@ func (x *Shed) GetMaxGrantable() int64 {
 		return *x.MaxGrantable
 	}
 	return 0
+}
+
+func (x *Shed) GetLane() string {
+	if x != nil {
+		return x.Lane
+	}
+	return ""
 }
 
 // Limit is one limit that blocks a request, with its numbers.
@@ -456,7 +465,7 @@ const file_admit_v1_decision_proto_rawDesc = "" +
 	"\x06permit\x18\x01 \x01(\v2\x10.admit.v1.PermitH\x00R\x06permit\x12$\n" +
 	"\x04shed\x18\x02 \x01(\v2\x0e.admit.v1.ShedH\x00R\x04shed\x12\x1a\n" +
 	"\breplayed\x18\x03 \x01(\bR\breplayedB\t\n" +
-	"\aoutcome\"\xd3\x02\n" +
+	"\aoutcome\"\xe7\x02\n" +
 	"\x04Shed\x12(\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x10.admit.v1.ReasonR\x06reason\x12+\n" +
 	"\bblocking\x18\x02 \x03(\v2\x0f.admit.v1.LimitR\bblocking\x12:\n" +
@@ -465,7 +474,8 @@ const file_admit_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"poll_after\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tpollAfter\x12B\n" +
 	"\x0fearliest_expiry\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x0eearliestExpiry\x12(\n" +
-	"\rmax_grantable\x18\x06 \x01(\x03H\x00R\fmaxGrantable\x88\x01\x01B\x10\n" +
+	"\rmax_grantable\x18\x06 \x01(\x03H\x00R\fmaxGrantable\x88\x01\x01\x12\x12\n" +
+	"\x04lane\x18\a \x01(\tR\x04laneB\x10\n" +
 	"\x0e_max_grantable\"\xd0\x02\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +

@@ -90,8 +90,9 @@ type EntrySpec struct {
 	// Names the entry within its pool and tenant. Required; 1 to 128 of
 	// `A-Z a-z 0-9 . _ : / -`.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// What the work is; the policy maps it to a lane when it is scheduled. Empty
-	// means the tenant's own lane. Unmapped ones are UNKNOWN_CATEGORY.
+	// What the work is, up to 128 characters as in `key`; the policy maps it to a
+	// lane when it is scheduled. Empty means the tenant's own lane. Unmapped ones
+	// are UNKNOWN_CATEGORY.
 	Category string `protobuf:"bytes,3,opt,name=category,proto3" json:"category,omitempty"`
 	// The tenant's sub-queue; a tenant's routes take turns within a lane. Up to
 	// 128 characters as in `key`. Empty is a route as well.
@@ -216,7 +217,7 @@ type isEntrySpec_Due interface {
 
 type EntrySpec_DueAt struct {
 	// A wall-clock time, from 1970 to 9999. One in the past is due now and
-	// keeps its place in line by that time.
+	// keeps its place in line by that time; one after 2261 counts as 2261.
 	DueAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=due_at,json=dueAt,proto3,oneof"`
 }
 

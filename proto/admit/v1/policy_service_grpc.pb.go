@@ -46,7 +46,8 @@ type PolicyServiceClient interface {
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, TARGET_NOT_FOUND).
 	Pause(ctx context.Context, in *PauseRequest, opts ...grpc.CallOption) (*PauseResponse, error)
-	// Resume lifts a pause, of a bucket also one that a provider's 429 set.
+	// Resume lifts a pause, of a bucket also one that a provider's 429 set, of a
+	// tenant also those of its own buckets.
 	// Resuming what is not paused changes nothing.
 	//
 	// Errors: as for Pause.
@@ -122,7 +123,8 @@ type PolicyServiceServer interface {
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, TARGET_NOT_FOUND).
 	Pause(context.Context, *PauseRequest) (*PauseResponse, error)
-	// Resume lifts a pause, of a bucket also one that a provider's 429 set.
+	// Resume lifts a pause, of a bucket also one that a provider's 429 set, of a
+	// tenant also those of its own buckets.
 	// Resuming what is not paused changes nothing.
 	//
 	// Errors: as for Pause.
