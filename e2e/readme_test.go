@@ -13,8 +13,8 @@ import (
 )
 
 // The README is true: what it says to type is typed, in its order, into two
-// shells in a copy of the module, and prints what the README shows. Only tokens
-// may differ, each in the same way wherever it stands; the ports are free ones.
+// shells, and prints what the README shows. Only tokens may differ, each in the
+// same way wherever it stands; the ports are free ones.
 func TestTheReadmeIsTrue(t *testing.T) {
 	root := harness.Root(t)
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
@@ -36,7 +36,8 @@ func TestTheReadmeIsTrue(t *testing.T) {
 
 // reader is a newcomer who does what the README says.
 type reader struct {
-	dir    string    // the copy of the module
+	dir    string    // where the module seems to be
+	tools  string    // stand-ins for programs
 	node   *terminal // where admitd runs
 	shell  *terminal // where everything else is typed
 	addr   string    // where the node is, in place of readmeAddr
@@ -50,11 +51,12 @@ const readmeAddr = "127.0.0.1:7420"
 func newReader(t *testing.T, root string) *reader {
 	t.Helper()
 	dir := harness.Folder(t)
-	r := &reader{dir: filepath.Join(dir, "admit"), tokens: tokens{}}
-	copyModule(t, root, r.dir)
-	r.node = openTerminal(t, r.dir, "XDG_STATE_HOME="+filepath.Join(dir, "state"),
-		"ADMIT_GRPC_ADDR=127.0.0.1:0", "ADMIT_HTTP_ADDR=127.0.0.1:0")
-	r.shell = openTerminal(t, r.dir)
+	r := &reader{dir: filepath.Join(dir, "admit"), tools: filepath.Join(dir, "tools"), tokens: tokens{}}
+	linkModule(t, root, r.dir)
+	env := installGo(t, root, r.tools)
+	r.shell = openTerminal(t, r.dir, env...)
+	r.node = openTerminal(t, r.dir, append(env, "XDG_STATE_HOME="+filepath.Join(dir, "state"),
+		"ADMIT_GRPC_ADDR=127.0.0.1:0", "ADMIT_HTTP_ADDR=127.0.0.1:0")...)
 	return r
 }
 
@@ -63,7 +65,7 @@ func newReader(t *testing.T, root string) *reader {
 func (r *reader) follow(t *testing.T, b block) {
 	text := strings.Join(b.lines, "\n")
 	if strings.Contains(text, "python") {
-		r.installPython(t)
+		installPython(t, r.tools, r.shell)
 	}
 	switch {
 	case b.lang == "sh" && text == "go run ./cmd/admitd":
@@ -130,7 +132,10 @@ func (r *reader) save(t *testing.T, b block) {
 	if !strings.Contains(text, readmeAddr) {
 		t.Fatalf("README.md:%d: the program doesn't call %s", b.line, readmeAddr)
 	}
-	writeFile(t, filepath.Join(r.dir, m[1]), strings.ReplaceAll(text, readmeAddr, r.addr), 0o600)
+	text = strings.ReplaceAll(text, readmeAddr, r.addr)
+	if err := os.WriteFile(filepath.Join(r.dir, m[1]), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // tryNext enters what the node printed. grpcurl is not something to require.
@@ -167,11 +172,13 @@ func (r *reader) mentioned(t *testing.T, readme string) {
 	}
 }
 
-// stop ends the node as whoever started it would.
+// stop ends the node as whoever started it would. The code is that of the go
+// command, which was interrupted as well.
 func (r *reader) stop(t *testing.T) {
 	r.node.interrupt(t)
-	if got, code := r.node.finish(t); code != 0 {
-		t.Errorf("the node ended with code %d:\n%s", code, strings.Join(got, "\n"))
+	got, _ := r.node.finish(t)
+	if !strings.Contains(strings.Join(got, "\n"), "msg=stopped") {
+		t.Errorf("the node did not stop in order:\n%s", strings.Join(got, "\n"))
 	}
 }
 
