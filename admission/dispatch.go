@@ -27,10 +27,10 @@ func (s *State) dispatch(p *pool, asks []*ask, polls []*poll) {
 			d.serve(l, k)
 		}
 	}
+	s.settleSeats() // those set aside
 	for _, q := range polls {
 		s.conclude(q)
 	}
-	s.settleSeats() // those set aside
 }
 
 // serve goes through one class of one lane until nothing in it can be served.

@@ -11,6 +11,7 @@ type poll struct {
 	lanes  []bool // by rank: the lanes asked for
 	tokens []Token
 	got    map[*demand]int64 // claims, for lanes with a cycle limit
+	cycled []*demand         // those that had their cycle
 }
 
 // attend prepares a NextDue for dispatch. It returns nil when the answer needs
@@ -86,18 +87,9 @@ func (q *poll) wants(l *lane) bool { return !q.full() && q.lanes[l.rank] }
 
 func (q *poll) full() bool { return len(q.result.Claims) >= q.op.MaxItems }
 
-// capped says whether the demand has had its cycle in this call, and notes it
-// for the shedding.
+// capped says whether the demand has had its cycle in this call.
 func (q *poll) capped(d *demand) bool {
-	limit := d.lane.cycleLimit
-	if limit == 0 || q.got[d] < limit {
-		return false
-	}
-	if q.got[d] == limit {
-		q.got[d]++ // noted once
-		q.result.cycleCapped = append(q.result.cycleCapped, demandKey{d.tenant.num, d.lane.name})
-	}
-	return true
+	return d.lane.cycleLimit > 0 && q.got[d] >= d.lane.cycleLimit
 }
 
 // take books a claim to the poll.
@@ -106,15 +98,23 @@ func (q *poll) take(d *demand, p *permitRow, c Claim) {
 		if q.got == nil {
 			q.got = map[*demand]int64{}
 		}
-		q.got[d]++
+		if q.got[d]++; q.capped(d) {
+			q.cycled = append(q.cycled, d)
+		}
 	}
 	q.tokens = append(q.tokens, p.token)
 	q.result.Claims = append(q.result.Claims, c)
 }
 
-// conclude closes the poll after dispatch.
+// conclude closes the poll after dispatch, when all are seated. It notes for the
+// shedding who still waits and had its cycle.
 func (s *State) conclude(q *poll) {
 	q.result.full = q.full()
+	for _, d := range q.cycled {
+		if d.row.seat.ordered() {
+			q.result.cycleCapped = append(q.result.cycleCapped, demandKey{d.tenant.num, d.lane.name})
+		}
+	}
 	if q.op.RequestID != "" && len(q.tokens) > 0 {
 		s.noteRequest(&requestRow{pool: q.pool, id: q.op.RequestID, digest: q.op.digest(), tokens: q.tokens})
 	}
