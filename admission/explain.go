@@ -11,7 +11,7 @@ func (s *State) explain(a *ask, now Instant) *Shed {
 	}
 	if a.op.RequestID != "" && x.pool.requestsFull() {
 		x.add(Cardinality, Limit{Name: "limits.request_ids", Scope: ScopePool, Capacity: x.pool.limits.RequestIDs, Used: int64(x.pool.requests.len()), Asked: 1},
-			x.pool.requests.front().at.Add(memoryWindow))
+			x.pool.requests.at(x.pool.requests.len()-int(x.pool.limits.RequestIDs)).at.Add(memoryWindow))
 	}
 	return x.shed()
 }

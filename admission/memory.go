@@ -161,9 +161,10 @@ type fifo[T any] struct {
 	head  int
 }
 
-func (q *fifo[T]) len() int { return len(q.items) - q.head }
-func (q *fifo[T]) front() T { return q.items[q.head] }
-func (q *fifo[T]) push(v T) { q.items = append(q.items, v) }
+func (q *fifo[T]) len() int   { return len(q.items) - q.head }
+func (q *fifo[T]) front() T   { return q.items[q.head] }
+func (q *fifo[T]) at(i int) T { return q.items[q.head+i] }
+func (q *fifo[T]) push(v T)   { q.items = append(q.items, v) }
 func (q *fifo[T]) pop() T {
 	var zero T
 	v := q.items[q.head]
