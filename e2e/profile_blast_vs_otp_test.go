@@ -48,10 +48,9 @@ const (
 // TestBlastVsOTP is the main job: one tenant's blast of marketing leaves another
 // tenant's login codes alone, and the provider never has to refuse.
 //
-// Times are compared between two runs, so both have to be on the same machine:
-// where a time is missed and the machine itself, as probed beside the run, was
-// more than twice as disturbed as without the blast, the blast is run once more.
-// What was refused, lost or doubled is never excused.
+// The times need the machine: where one is missed and other programs were in the
+// way, the blast is run once more. What was refused, lost or doubled is never
+// excused.
 func TestBlastVsOTP(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
@@ -64,8 +63,8 @@ func TestBlastVsOTP(t *testing.T) {
 	harness.Figure(t, "without the blast: %v", quiet)
 	blast := blastRun(t, filepath.Join(dir, "blast"), python)
 	harness.Figure(t, "with the blast:    %v", blast)
-	if missed := blast.missed(quiet); len(missed) > 0 && blast.noise.P99() > 2*quiet.noise.P99() {
-		harness.Figure(t, "%s, but the machine was disturbed", missed[0])
+	if missed := blast.missed(quiet); len(missed) > 0 && blast.others.InTheWay() {
+		harness.Figure(t, "%s, but other programs were in the way", missed[0])
 		blast = blastRun(t, filepath.Join(dir, "blast-again"), python)
 		harness.Figure(t, "once more:         %v", blast)
 	}
@@ -125,7 +124,7 @@ type outcome struct {
 	latencies []time.Duration // of login codes, from due to sent
 	marketing []time.Time     // when marketing was sent, in order
 	logins    []time.Time     // when login codes were sent
-	noise     harness.NoiseFigures
+	others    *harness.Neighbours
 }
 
 // check fails the test for anything that was refused, lost or doubled.
@@ -176,5 +175,5 @@ func (o outcome) String() string {
 		line += fmt.Sprintf("; %d marketing sends in %v, %.1f %% of what the login codes left",
 			n, o.marketing[n-1].Sub(o.marketing[0]), 100*o.marketingShare())
 	}
-	return fmt.Sprintf("%s; %v", line, o.noise)
+	return fmt.Sprintf("%s; %v", line, o.others)
 }

@@ -52,7 +52,7 @@ type stage struct {
 	client   *client.Client
 	provider *harness.NGINX
 	python   *harness.Python
-	noise    *harness.Noise
+	others   *harness.Neighbours
 
 	mu  sync.Mutex
 	due map[string]time.Time // by the path at the provider
@@ -78,7 +78,7 @@ func startStage(t *testing.T, dir string, python *harness.Python, p *admitv1.Pol
 	}
 	s.schedule(warmup, "newsletter", keys("w", 5*workers*threads))
 	s.drain(30 * time.Second)
-	s.noise = harness.WatchNoise(t, dir)
+	s.others = harness.WatchNeighbours(t)
 	return s
 }
 
@@ -163,11 +163,11 @@ func (s *stage) drain(limit time.Duration) {
 // end stops everything and returns what the run came to.
 func (s *stage) end() outcome {
 	s.t.Helper()
-	noise := s.noise.Stop()
+	others := s.others.Stop()
 	s.python.Stop()
 	s.provider.Stop()
 	s.node.Stop()
-	o := outcome{sends: judge.TallySends(s.provider.Requests(), s.due), noise: noise}
+	o := outcome{sends: judge.TallySends(s.provider.Requests(), s.due), others: others}
 	for path, at := range o.sends.Sent {
 		switch {
 		case strings.HasPrefix(path, "/"+bank+"/"):
