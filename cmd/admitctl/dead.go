@@ -25,7 +25,7 @@ func (a *app) deadListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "list POOL",
 		Short:             "List entries that failed for good",
-		Long:              "List entries that failed for good, by tenant and key. Scheduling one again with other fields revives it.",
+		Long:              "List entries that failed for good, by tenant and key. Scheduling one again with\nother fields revives it.",
 		Example:           "  admitctl dead list email --tenant acme -o json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completePool,

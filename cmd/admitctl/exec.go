@@ -51,7 +51,8 @@ says how the work ended:
 
 SIGINT and SIGTERM are passed on to the command. If the permit is lost, the
 command is killed: somebody else may be at work. ADMIT_FENCE tells the command
-the permit's fence, for resources that refuse lower ones.`,
+the permit's fence, for resources that refuse lower ones. Where no node answers,
+it gives up after --timeout.`,
 		Example:           "  admitctl exec email --tenant acme --category newsletter --wait 5m -- ./send-newsletter june",
 		Args:              cobra.MinimumNArgs(2),
 		ValidArgsFunction: a.completePool,

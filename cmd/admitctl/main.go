@@ -91,7 +91,7 @@ Data goes to stdout and talk to stderr.`,
 		a.policyCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand(), a.execCommand(),
 		a.dueCommand(), a.deadCommand(),
 		a.pausableCommand("tenant", "TENANT", "acme"), a.pausableCommand("lane", "LANE", "marketing"),
-		a.pausableCommand("bucket", "BUCKET", "resend"),
+		a.pausableCommand("bucket", "BUCKET", "provider"),
 		a.healthCommand(), a.versionCommand(), exitCodesTopic(),
 	)
 	group(root)

@@ -36,11 +36,15 @@ Pausing what is paused changes nothing.`, kind),
 			return a.print(resp, func(io.Writer) {})
 		}),
 	}
+	lifted := ""
+	if kind == "bucket" {
+		lifted = ", also one that a provider's 429 paused"
+	}
 	resume := &cobra.Command{
 		Use:   "resume POOL " + argument,
 		Short: fmt.Sprintf("Let a paused %s go on", kind),
-		Long: fmt.Sprintf(`Let a paused %s go on; of a bucket this lifts the pause of a provider's 429 too.
-Resuming what is not paused changes nothing.`, kind),
+		Long: fmt.Sprintf(`Let a paused %s go on%s. Resuming what is not
+paused changes nothing.`, kind, lifted),
 		Example:           fmt.Sprintf("  admitctl %s resume email %s", kind, example),
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: a.completePool,

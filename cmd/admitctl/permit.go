@@ -182,7 +182,7 @@ func (a *app) releaseCommand() *cobra.Command {
 		Short: "Give a permit back",
 		Long: `Give a permit back and say how the work ended. Releasing twice is harmless. Exits
 with 1 if the permit had expired.`,
-		Example: "  admitctl release \"$token\" --outcome THROTTLED --retry-after 30s --bucket resend",
+		Example: "  admitctl release \"$token\" --outcome THROTTLED --retry-after 30s --bucket provider",
 		Args:    cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()

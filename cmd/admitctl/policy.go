@@ -32,7 +32,7 @@ func (a *app) policyApplyCommand() *cobra.Command {
 		Short: "Put a policy in force",
 		Long: `Put a policy in force from the next decision on: YAML or JSON, "-" for stdin. What
 is wrong with it is told with line and column, before anything is sent.`,
-		Example: "  admitctl policy apply policy.yaml --expected-revision 7",
+		Example: "  admitctl policy apply policy.yaml --expected-revision 1",
 		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().Int64Var(&expected, "expected-revision", 0, "apply only if this revision is in force, 0 before the first")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 )
 
@@ -55,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"save":     saveStdout,
 			"stopnode": stopNode,
 			"await":    awaitFile,
+			"examples": writeExamples,
 		},
 	})
 }
@@ -157,6 +159,25 @@ func runForCode(ts *testscript.TestScript, neg bool, args []string) {
 	if got != args[0] {
 		ts.Fatalf("exit code %s, want %s", got, args[0])
 	}
+}
+
+// writeExamples writes the examples of all commands, a line each: `examples FILE`.
+func writeExamples(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: examples FILE")
+	}
+	var all strings.Builder
+	var add func(cmd *cobra.Command)
+	add = func(cmd *cobra.Command) {
+		for line := range strings.Lines(cmd.Example) {
+			fmt.Fprintln(&all, strings.TrimSpace(line))
+		}
+		for _, sub := range cmd.Commands() {
+			add(sub)
+		}
+	}
+	add((&app{}).root())
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(all.String()), 0o600))
 }
 
 // saveStdout keeps the last output, without the newline at its end, in a variable:
