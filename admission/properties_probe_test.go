@@ -1,0 +1,195 @@
+package admission
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// probe runs a history and looks at it between entries.
+func probe(t *testing.T, look func(t *rapid.T, h *history)) {
+	n := tally{}
+	rapid.Check(t, func(t *rapid.T) {
+		h := begin(t, n, policies.Draw(t, "policy"))
+		t.Repeat(map[string]func(*rapid.T){
+			"entry":        func(t *rapid.T) { h.apply(h.next(t, 6)) },
+			"second entry": func(t *rapid.T) { h.apply(h.next(t, 6)) },
+			"look":         func(t *rapid.T) { look(t, h) },
+		})
+	})
+	n.report(t)
+}
+
+// whatIf applies operations so much later to a copy of the state.
+func (h *history) whatIf(t tester, d time.Duration, ops ...Op) (*State, []Result) {
+	t.Helper()
+	s := restored(t, h.State)
+	return s, s.Apply(h.later(d, ops...))
+}
+
+// Whatever is refused, stale or repeated changes nothing: the state is that of the
+// same entry without it [I6]. (With several pools, they are dispatched in the order
+// in which the entry first asks of them, so that places in line, which are numbered
+// over all pools, may be numbered otherwise.)
+func TestRefusalsLeaveNoTrace(t *testing.T) {
+	probe(t, func(t *rapid.T, h *history) {
+		if len(h.policy.Pools) > 1 {
+			return
+		}
+		e := h.next(t, 6)
+		without := restored(t, h.State)
+		results := h.apply(e)
+		kept := e
+		kept.Ops = nil
+		for i, op := range e.Ops {
+			if !refused(results[i]) {
+				kept.Ops = append(kept.Ops, op)
+			}
+		}
+		without.Apply(kept)
+		sameRows(t, h.State, without)
+	})
+}
+
+// refused says whether an operation's result promises that it changed nothing.
+func refused(r Result) bool {
+	switch r := r.(type) {
+	case *PolicyResult:
+		return !r.Changed
+	case *PauseResult:
+		return r.Err != nil
+	case *AcquireResult:
+		return r.Err != nil || r.Decision.Shed != nil || r.Decision.Replayed
+	case *NextDueResult:
+		return r.Err != nil || r.Replayed
+	case *RenewResult:
+		for _, row := range r.Renewals {
+			if row.Result == LeaseRenewed {
+				return false
+			}
+		}
+		return true
+	case *ReleaseResult:
+		return r.Err != nil || r.Result == LeaseLost || r.Result == LeaseAlreadyReleased
+	case *ScheduleResult:
+		for _, row := range r.Entries {
+			if row.Status == Scheduled || row.Status == ScheduleReplaced {
+				return false
+			}
+		}
+		return true
+	case *UnscheduleResult:
+		return r.Err != nil
+	}
+	return false
+}
+
+// A decision without an entry says what an entry with that Acquire alone would.
+// Decided ahead of the state, a grant is one too: time only frees. (A refusal
+// ahead of the state may be out of date, for permits may expire till then.)
+func TestDecideAgreesWithApply(t *testing.T) {
+	probe(t, func(t *rapid.T, h *history) {
+		op := h.drawAcquire(t)
+		ahead := one(t, "ahead", 0, time.Millisecond, time.Second, time.Minute)
+		decided := h.Decide(h.t.Add(ahead), op)
+		_, results := h.whatIf(t, ahead, op)
+		applied := results[0].(*AcquireResult)
+		if !decided.Decision.Replayed && decided.Err == nil && decided.Decision.Shed == nil && applied.Decision.Shed != nil {
+			t.Fatalf("decided a grant, applied %s", applied.Decision.Shed.Reason)
+		}
+		h.apply(h.later(ahead)) // time passes first, so that nothing is left for the entry to free
+		decided = h.Decide(h.t, op)
+		_, results = h.whatIf(t, 0, op)
+		applied = results[0].(*AcquireResult)
+		want(t, "replayed", decided.Decision.Replayed, applied.Decision.Replayed)
+		if !reflect.DeepEqual(decided.Err, applied.Err) || !reflect.DeepEqual(decided.Decision.Shed, applied.Decision.Shed) {
+			t.Fatalf("%+v\ndecided: %+v %+v\napplied: %+v %+v", op, decided.Err, decided.Decision.Shed, applied.Err, applied.Decision.Shed)
+		}
+	})
+}
+
+// A told retry_after comes true for a lone retry, and a millisecond earlier it
+// would have been too early [I12].
+func TestRetryAfterComesTrue(t *testing.T) {
+	probe(t, func(t *rapid.T, h *history) {
+		op := h.drawAcquire(t)
+		_, results := h.whatIf(t, 0, op)
+		d := results[0].(*AcquireResult)
+		if d.Err != nil || d.Decision.Shed == nil || d.Decision.Shed.RetryAfter == Absent {
+			return
+		}
+		after := d.Decision.Shed.RetryAfter
+		_, results = h.whatIf(t, after, op)
+		if shed := results[0].(*AcquireResult).Decision.Shed; shed != nil {
+			t.Fatalf("%+v was told to retry after %s and then shed: %+v", op, after, shed)
+		}
+		_, results = h.whatIf(t, after-time.Millisecond, op)
+		if results[0].(*AcquireResult).Decision.Shed == nil {
+			t.Fatalf("%+v was told to retry after %s and could have a millisecond before", op, after)
+		}
+	})
+}
+
+// PollDelay may be early, never late: before its time a poll gets nothing, unless
+// a permit expired till then, which is an event of its own.
+func TestPollDelayIsNeverLate(t *testing.T) {
+	probe(t, func(t *rapid.T, h *history) {
+		poll := &NextDue{Pool: h.drawPoolName(t), MaxItems: 1}
+		if odds(t, "some lanes", 3) {
+			poll.Lanes = []string{h.drawLaneName(t, poll.Pool)}
+		}
+		wait, ok := h.PollDelay(h.t, h.w, poll)
+		if !ok {
+			wait = time.Hour
+		}
+		if at, any := h.Deadline(); any {
+			wait = min(wait, at.Sub(h.t))
+		}
+		if wait == 0 {
+			return
+		}
+		early := wait - 1
+		if rapid.Bool().Draw(t, "at once") {
+			early = 0
+		}
+		_, results := h.whatIf(t, early, poll)
+		if claims := results[0].(*NextDueResult).Claims; len(claims) > 0 {
+			t.Fatalf("a poll was put off by %s (%t), but after %s it claims %+v", wait, ok, early, claims)
+		}
+	})
+}
+
+// Nothing is stranded: once nothing holds it, every entry that is not dead is
+// claimed, whatever happened before [I5].
+func TestNothingIsStranded(t *testing.T) {
+	probe(t, func(t *rapid.T, h *history) {
+		s := restored(t, h.State)
+		open, ops := Policy{}, []Op(nil)
+		for _, p := range s.policy.Pools {
+			open.Pools = append(open.Pools, PoolPolicy{Name: p.Name, Lanes: p.Lanes, Categories: p.Categories})
+			lanes := open.Pools[len(open.Pools)-1].lanes()
+			free := make([]LanePolicy, len(lanes))
+			for i, l := range lanes {
+				free[i].Name = l.Name
+				ops = append(ops, Pause{Pool: p.Name, Kind: TargetLane, Name: l.Name, Resume: true})
+			}
+			open.Pools[len(open.Pools)-1].Lanes = free
+			for _, tenant := range tenantNames {
+				ops = append(ops, Pause{Pool: p.Name, Kind: TargetTenant, Name: tenant, Resume: true})
+			}
+			ops = append(ops, &NextDue{Pool: p.Name, MaxItems: 1000})
+		}
+		e := h.later(time.Hour, append(ops, ApplyPolicy{Policy: open, ExpectedRevision: AnyRevision})...)
+		e.W = h.highest.Add(100 * time.Hour)
+		s.Apply(e)
+		check(t, s)
+		s.entries.Scan(func(i entryItem) bool {
+			if i.row.state == entryQueued {
+				t.Errorf("entry %s of %s is still queued", i.row.key, i.row.demand().tenant.id)
+			}
+			return true
+		})
+	})
+}
