@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,8 +12,9 @@ import (
 )
 
 // linkModule makes a folder that looks like the module from inside, so that what
-// the README's commands write is not written into the checkout.
-func linkModule(t *testing.T, root, dir string) {
+// the README's commands write is not written into the checkout. What is left
+// there by somebody who followed the README, and thus is ignored, stays out.
+func linkModule(t *testing.T, root, dir string, ignored []string) {
 	t.Helper()
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -22,10 +24,39 @@ func linkModule(t *testing.T, root, dir string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if name := e.Name(); name != "bin" && !strings.HasPrefix(name, ".") {
+		if name := e.Name(); !slices.Contains(ignored, name) && !strings.HasPrefix(name, ".") {
 			if err := os.Symlink(filepath.Join(root, name), filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+}
+
+// ignoredNames returns what .gitignore names in the module's folder.
+func ignoredNames(t *testing.T, root string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, ".gitignore"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "/"); ok {
+			names = append(names, strings.TrimSuffix(name, "/"))
+		}
+	}
+	return names
+}
+
+// checkLeftovers wants what the README's commands left in dir to be ignored.
+func checkLeftovers(t *testing.T, dir string, ignored []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Type() != os.ModeSymlink && !slices.Contains(ignored, e.Name()) {
+			t.Errorf("git does not ignore %s", e.Name())
 		}
 	}
 }

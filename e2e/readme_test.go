@@ -30,6 +30,7 @@ func TestTheReadmeIsTrue(t *testing.T) {
 	}
 	t.Run("what it prints to try next works", r.tryNext)
 	t.Run("commands in its prose work", func(t *testing.T) { r.mentioned(t, readme) })
+	t.Run("what it leaves is ignored by git", func(t *testing.T) { checkLeftovers(t, r.dir, r.ignore) })
 	t.Run("links lead somewhere", func(t *testing.T) { checkLinks(t, root, readme) })
 	t.Run("Ctrl-C stops the node", r.stop)
 }
@@ -37,6 +38,7 @@ func TestTheReadmeIsTrue(t *testing.T) {
 // reader is a newcomer who does what the README says.
 type reader struct {
 	dir    string    // where the module seems to be
+	ignore []string  // what git ignores there
 	tools  string    // stand-ins for programs
 	node   *terminal // where admitd runs
 	shell  *terminal // where everything else is typed
@@ -52,7 +54,8 @@ func newReader(t *testing.T, root string) *reader {
 	t.Helper()
 	dir := harness.Folder(t)
 	r := &reader{dir: filepath.Join(dir, "admit"), tools: filepath.Join(dir, "tools"), tokens: tokens{}}
-	linkModule(t, root, r.dir)
+	r.ignore = ignoredNames(t, root)
+	linkModule(t, root, r.dir, r.ignore)
 	env := installGo(t, root, r.tools)
 	r.shell = openTerminal(t, r.dir, env...)
 	r.node = openTerminal(t, r.dir, append(env, "XDG_STATE_HOME="+filepath.Join(dir, "state"),
