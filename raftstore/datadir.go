@@ -17,11 +17,13 @@ import (
 //
 //	lock        locked by the process that uses it
 //	node.json   the node's identity; its presence says that the log is founded
+//	log-end     how far the log reaches at least
 //	wal/        the log
 //	snapshots/  the snapshots
 const (
 	lockFile     = "lock"
 	identityFile = "node.json"
+	logEndFile   = "log-end"
 	walDir       = "wal"
 	snapshotsDir = "snapshots"
 	tmpSuffix    = ".tmp"
@@ -89,18 +91,25 @@ func readIdentity(dir string) (identity, error) {
 	return id, nil
 }
 
-// writeIdentity writes the whole file or none of it.
 func writeIdentity(dir string, id identity) error {
 	b, err := json.Marshal(id)
 	if err != nil {
 		return fmt.Errorf("encode the node's identity: %w", err)
 	}
-	path := filepath.Join(dir, identityFile)
-	if err := writeSynced(path+tmpSuffix, append(b, '\n')); err != nil {
+	if err := replaceFile(dir, identityFile, append(b, '\n')); err != nil {
 		return fmt.Errorf("write the node's identity: %w", err)
 	}
+	return nil
+}
+
+// replaceFile writes the whole file or none of it.
+func replaceFile(dir, name string, b []byte) error {
+	path := filepath.Join(dir, name)
+	if err := writeSynced(path+tmpSuffix, b); err != nil {
+		return err
+	}
 	if err := os.Rename(path+tmpSuffix, path); err != nil {
-		return fmt.Errorf("write the node's identity: %w", err)
+		return err
 	}
 	return syncDir(dir)
 }
@@ -148,18 +157,17 @@ func sweepSnapshots(dir string) error {
 
 // sweepUnfounded removes what is left of a founding that did not come to its
 // end, which raft can neither use nor repeat. More than that is somebody's data.
-func sweepUnfounded(dir string) error {
+func sweepUnfounded(dir string, end *logEnd) error {
 	snaps, err := filepath.Glob(filepath.Join(dir, snapshotsDir, "*", "*"))
 	if err != nil {
 		return fmt.Errorf("look for snapshots: %w", err)
 	}
+	last := end.index
 	path := filepath.Join(dir, walDir)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && len(snaps) == 0 {
-		return nil
-	}
-	last, err := lastIndex(path)
-	if err != nil {
-		return err
+	if _, err := os.Stat(path); err == nil && last <= 1 {
+		if last, err = lastIndex(path); err != nil {
+			return err
+		}
 	}
 	if last > 1 || len(snaps) > 0 {
 		return fmt.Errorf("%w: %s has data but no %s", ErrCorrupt, dir, identityFile)
@@ -167,5 +175,5 @@ func sweepUnfounded(dir string) error {
 	if err := os.RemoveAll(path); err != nil {
 		return fmt.Errorf("remove an unfinished log: %w", err)
 	}
-	return nil
+	return end.set(0)
 }

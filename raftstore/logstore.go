@@ -29,6 +29,9 @@ type failStop struct {
 	fatal func(error)
 	// wrote is told how long each append took.
 	wrote func(time.Duration)
+	// appended is told the last entry of each append that is on the disk. Its
+	// error counts as the append's.
+	appended func(index uint64) error
 	// oldest returns the index of the oldest snapshot kept, or 0.
 	oldest func() uint64
 
@@ -43,7 +46,12 @@ func (s *failStop) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{
 
 func (s *failStop) StoreLogs(logs []*raft.Log) error {
 	start := s.clk.Now()
-	err := s.write("append to the log", func() error { return s.durable.StoreLogs(logs) })
+	err := s.write("append to the log", func() error {
+		if err := s.durable.StoreLogs(logs); err != nil {
+			return err
+		}
+		return s.appended(logs[len(logs)-1].Index)
+	})
 	s.wrote(s.clk.Now().Since(start))
 	return err
 }
@@ -57,10 +65,18 @@ func (s *failStop) DeleteRange(first, last uint64) error {
 		return fmt.Errorf("read the end of the log: %w", err)
 	}
 	// Compaction leaves a tail, always; what goes to the end is a conflict.
-	if compaction := last < end; compaction {
+	compaction := last < end
+	if compaction {
 		last = min(last, s.oldest())
 	}
-	return s.write("truncate the log", func() error { return s.durable.DeleteRange(first, last) })
+	return s.write("truncate the log", func() error {
+		if !compaction {
+			if err := s.appended(first - 1); err != nil {
+				return err
+			}
+		}
+		return s.durable.DeleteRange(first, last)
+	})
 }
 
 func (s *failStop) Set(key, value []byte) error {

@@ -47,8 +47,9 @@ func newFailStop(d *shakyDisk) (s *failStop, fatal func() []error) {
 			defer mu.Unlock()
 			errs = append(errs, err)
 		},
-		wrote:  func(time.Duration) {},
-		oldest: func() uint64 { return 0 },
+		wrote:    func(time.Duration) {},
+		appended: func(uint64) error { return nil },
+		oldest:   func() uint64 { return 0 },
 	}
 	return s, func() []error {
 		mu.Lock()

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,7 +38,7 @@ func openSnapshots(dir string, log raft.LogStore, logger hclog.Logger) (*snapsho
 
 // List returns the snapshots that the node can start from, newest first.
 func (s *snapshots) List() ([]*raft.SnapshotMeta, error) {
-	all, err := s.FileSnapshotStore.List()
+	all, err := s.whole()
 	if err != nil {
 		return nil, err
 	}
@@ -44,13 +46,17 @@ func (s *snapshots) List() ([]*raft.SnapshotMeta, error) {
 	if err != nil {
 		return nil, err
 	}
-	usable := all[:0]
-	for _, meta := range all {
-		if first == 0 || meta.Index+1 >= first {
-			usable = append(usable, meta)
-		}
-	}
-	return usable, nil
+	return slices.DeleteFunc(all, func(m *raft.SnapshotMeta) bool { return first > 0 && m.Index+1 < first }), nil
+}
+
+// whole returns the snapshots whose description agrees with its name, newest
+// first. The library does not check it, and by a wrong index entries of the log
+// would be left out.
+func (s *snapshots) whole() ([]*raft.SnapshotMeta, error) {
+	all, err := s.FileSnapshotStore.List()
+	return slices.DeleteFunc(all, func(m *raft.SnapshotMeta) bool {
+		return !strings.HasPrefix(m.ID, fmt.Sprintf("%d-%d-", m.Term, m.Index))
+	}), err
 }
 
 // Open opens a snapshot; raft itself only logs why it can't.
@@ -76,7 +82,7 @@ func (s *snapshots) refusals() error {
 
 // oldest returns the index of the oldest snapshot kept, or 0.
 func (s *snapshots) oldest() uint64 {
-	all, err := s.FileSnapshotStore.List()
+	all, err := s.whole()
 	if err != nil || len(all) == 0 {
 		return 0
 	}

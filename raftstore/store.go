@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,7 @@ type Store struct {
 
 	lock      *os.File
 	wal       *wal.WAL
+	end       *logEnd
 	snapshots *snapshots
 	raft      *raft.Raft
 	fsm       *fsm
@@ -104,9 +106,17 @@ func (s *Store) open() error {
 	dir, logger := s.cfg.Dir, raftLogger(s.log)
 	id, err := readIdentity(dir)
 	fresh := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !fresh {
+		return err
+	}
+	if s.end, err = openLogEnd(dir); err != nil {
+		return err
+	}
 	if fresh {
 		id = newIdentity()
-		err = sweepUnfounded(dir)
+		err = sweepUnfounded(dir, s.end)
+	} else {
+		err = checkWAL(filepath.Join(dir, walDir))
 	}
 	if err != nil {
 		return err
@@ -121,7 +131,8 @@ func (s *Store) open() error {
 	store := &failStop{
 		// A disk is slow in real time, whatever s.clk shows.
 		durable: s.wal, clk: clock.System(), limit: s.cfg.WriteLimit, fatal: s.fail,
-		wrote: func(d time.Duration) { s.metrics.writeSeconds.Observe(d.Seconds()) },
+		wrote:    func(d time.Duration) { s.metrics.writeSeconds.Observe(d.Seconds()) },
+		appended: s.end.set,
 	}
 	if s.snapshots, err = openSnapshots(dir, store, logger); err != nil {
 		return err
@@ -135,25 +146,29 @@ func (s *Store) startRaft(store *failStop, id identity, fresh bool) error {
 	if err != nil {
 		return fmt.Errorf("set up the log's cache: %w", err)
 	}
-	votes := &oneVote{StableStore: store}
+	stable := &oneVote{StableStore: store}
 	addr, transport := raft.NewInmemTransport(raft.ServerAddress(s.nodeID))
 	cfg := s.raftConfig()
 	if fresh {
 		voter := raft.Server{ID: cfg.LocalID, Address: addr}
 		servers := raft.Configuration{Servers: []raft.Server{voter}}
-		if err := raft.BootstrapCluster(cfg, cache, votes, s.snapshots, transport, servers); err != nil {
+		if err := raft.BootstrapCluster(cfg, cache, stable, s.snapshots, transport, servers); err != nil {
 			return fmt.Errorf("found the cluster: %w", err)
 		}
 		if err := writeIdentity(s.cfg.Dir, id); err != nil {
 			return err
 		}
 	}
-	if err := s.checkFounded(cache, votes); err != nil {
+	if err := s.checkFounded(cache, stable); err != nil {
 		return err
 	}
-	r, err := raft.NewRaft(cfg, s.fsm, cache, votes, s.snapshots, transport)
+	r, err := raft.NewRaft(cfg, s.fsm, cache, stable, s.snapshots, transport)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start raft: %w", err), s.snapshots.refusals(), s.fsm.refused)
+	}
+	if !votes(r, cfg.LocalID) {
+		err := fmt.Errorf("%w: %s names node %s, which has no vote in this log", ErrCorrupt, identityFile, s.nodeID)
+		return errors.Join(err, r.Shutdown().Error())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,11 +181,14 @@ func (s *Store) startRaft(store *failStop, id identity, fresh bool) error {
 
 // checkFounded refuses a directory whose log is not what the node once had:
 // raft would panic, or wait for ever.
-func (s *Store) checkFounded(log raft.LogStore, votes raft.StableStore) error {
+func (s *Store) checkFounded(log raft.LogStore, stable raft.StableStore) error {
+	if err := s.end.check(log); err != nil {
+		return err
+	}
 	if err := s.snapshots.check(); err != nil {
 		return err
 	}
-	has, err := raft.HasExistingState(log, votes, s.snapshots)
+	has, err := raft.HasExistingState(log, stable, s.snapshots)
 	if err != nil {
 		return fmt.Errorf("look at the log: %w", err)
 	}
@@ -178,6 +196,13 @@ func (s *Store) checkFounded(log raft.LogStore, votes raft.StableStore) error {
 		return fmt.Errorf("%w: %s has an identity but no log", ErrCorrupt, s.cfg.Dir)
 	}
 	return checkLog(log)
+}
+
+// votes says whether a node has a vote: without one it would wait for ever.
+func votes(r *raft.Raft, id raft.ServerID) bool {
+	return slices.ContainsFunc(r.GetConfiguration().Configuration().Servers, func(s raft.Server) bool {
+		return s.ID == id && s.Suffrage == raft.Voter
+	})
 }
 
 // checkLog reads the whole log.
@@ -194,6 +219,9 @@ func checkLog(log raft.LogStore) error {
 	for i := first; i <= last && i > 0; i++ {
 		if err := log.GetLog(i, &l); err != nil {
 			return fmt.Errorf("read log entry %d: %w", i, err)
+		}
+		if l.Index != i {
+			return fmt.Errorf("%w: entry %d stands in the place of log entry %d", ErrCorrupt, l.Index, i)
 		}
 	}
 	return nil
@@ -293,6 +321,9 @@ func (s *Store) closeFiles() error {
 	var err error
 	if s.wal != nil {
 		err = s.wal.Close()
+	}
+	if s.end != nil {
+		err = errors.Join(err, s.end.close())
 	}
 	// Last, as it lets others in.
 	return errors.Join(err, s.lock.Close())

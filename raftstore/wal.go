@@ -3,11 +3,14 @@ package raftstore
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime/debug"
 
 	"github.com/hashicorp/go-hclog"
 	wal "github.com/hashicorp/raft-wal"
-	"github.com/hashicorp/raft-wal/fs"
+	walfs "github.com/hashicorp/raft-wal/fs"
 	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
@@ -23,7 +26,7 @@ func openWAL(dir string, log hclog.Logger) (*wal.WAL, error) {
 	w, err := wal.Open(dir,
 		wal.WithCodec(logCodec{}),
 		wal.WithMetaStore(walMeta{&metadb.BoltMetaDB{}}),
-		wal.WithSegmentFiler(walSegments{segment.NewFiler(dir, fs.New())}),
+		wal.WithSegmentFiler(walSegments{segment.NewFiler(dir, walfs.New())}),
 		wal.WithLogger(log),
 	)
 	if err != nil {
@@ -32,7 +35,41 @@ func openWAL(dir string, log hclog.Logger) (*wal.WAL, error) {
 	return w, nil
 }
 
+// checkWAL returns an error if dir has no list of segments: raft-wal would delete
+// the segments then, as left over.
+func checkWAL(dir string) error {
+	_, err := os.Stat(filepath.Join(dir, metadb.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: there is a node, but no log in %s", ErrCorrupt, dir)
+	}
+	if err != nil {
+		return fmt.Errorf("look for the log: %w", err)
+	}
+	return nil
+}
+
+// walMeta keeps the list of segments, and raft's term and vote.
 type walMeta struct{ types.MetaStore }
+
+func (m walMeta) Load(dir string) (state types.PersistentState, err error) {
+	err = guard(func() error {
+		state, err = m.MetaStore.Load(dir)
+		return err
+	})
+	return state, err
+}
+
+func (m walMeta) GetStable(key []byte) (value []byte, err error) {
+	err = guard(func() error {
+		value, err = m.MetaStore.GetStable(key)
+		return err
+	})
+	return value, err
+}
+
+func (m walMeta) SetStable(key, value []byte) error {
+	return guard(func() error { return m.MetaStore.SetStable(key, value) })
+}
 
 func (m walMeta) CommitState(s types.PersistentState) error {
 	segments := make([]types.SegmentInfo, len(s.Segments))
@@ -41,7 +78,19 @@ func (m walMeta) CommitState(s types.PersistentState) error {
 		segments[i] = info
 	}
 	s.Segments = segments
-	return m.MetaStore.CommitState(s)
+	return guard(func() error { return m.MetaStore.CommitState(s) })
+}
+
+// guard makes an error of a panic of bbolt's, which it raises where a page is
+// damaged; a file cut short makes its memory map fault.
+func guard(use func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %s can't be read: %v", ErrCorrupt, metadb.FileName, p)
+		}
+	}()
+	return use()
 }
 
 type walSegments struct{ types.SegmentFiler }

@@ -1,0 +1,212 @@
+package raftstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"github.com/admitd/admit/admission"
+	"github.com/admitd/admit/internal/clock"
+)
+
+// closedNode returns a directory in which a node left a policy and a permit.
+func closedNode(t *testing.T) (Config, admission.Token) {
+	t.Helper()
+	n := startNode(t, Config{Dir: t.TempDir()}, clock.System())
+	n.applyPolicy(testPolicy())
+	token := n.mustAcquire("acme")
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return n.cfg, token
+}
+
+// refuses wants the directory to be refused as damaged.
+func refuses(t *testing.T, cfg Config) {
+	t.Helper()
+	s, err := Open(cfg, testLogger(t), newRegistry(), clock.System())
+	if err == nil {
+		s.Close()
+	}
+	if !errors.Is(err, ErrCorrupt) {
+		t.Errorf("the store opened with %v", err)
+	}
+}
+
+// onlySegment returns the path of the only segment, and where what was written ends.
+func onlySegment(t *testing.T, cfg Config) (path string, end int64) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(cfg.Dir, walDir, "*.wal"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("segments %v, %v", found, err)
+	}
+	b, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end = int64(len(b)); end > 0 && b[end-1] == 0; end-- {
+	}
+	return found[0], end
+}
+
+func overwrite(t *testing.T, path string, at int64, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// raft-wal by itself takes each of these for a crash, and drops what follows.
+func TestALogThatLostItsEndIsRefused(t *testing.T) {
+	for name, lose := range map[string]func(path string, end int64) error{
+		"no segment":            func(path string, _ int64) error { return os.Remove(path) },
+		"an empty segment":      func(path string, _ int64) error { return os.Truncate(path, 0) },
+		"half a segment":        func(path string, end int64) error { return os.Truncate(path, end/2) },
+		"a segment's last byte": func(path string, end int64) error { flipByte(t, path, end-1); return nil },
+		"a segment's middle":    func(path string, end int64) error { overwrite(t, path, end/2, make([]byte, 64)); return nil },
+		"a segment's beginning": func(path string, _ int64) error { overwrite(t, path, 0, make([]byte, 512)); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, _ := closedNode(t)
+			if err := lose(onlySegment(t, cfg)); err != nil {
+				t.Fatal(err)
+			}
+			refuses(t, cfg)
+		})
+	}
+}
+
+func TestAListOfSegmentsThatIsDamagedIsRefused(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"gone":      os.Remove,
+		"empty":     func(path string) error { return os.Truncate(path, 0) },
+		"cut short": func(path string) error { return os.Truncate(path, 10_000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, _ := closedNode(t)
+			path, _ := onlySegment(t, cfg)
+			if err := damage(filepath.Join(cfg.Dir, walDir, "wal-meta.db")); err != nil {
+				t.Fatal(err)
+			}
+			refuses(t, cfg)
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("the segment is gone as well: %v", err)
+			}
+		})
+	}
+}
+
+// A node that the log does not know would wait for ever.
+func TestAnIdentityThatIsAnotherNodesIsRefused(t *testing.T) {
+	cfg, _ := closedNode(t)
+	if err := writeIdentity(cfg.Dir, newIdentity()); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, cfg)
+}
+
+func TestALogsEndThatIsDamagedIsRefused(t *testing.T) {
+	cfg, _ := closedNode(t)
+	flipByte(t, filepath.Join(cfg.Dir, logEndFile), 3)
+	refuses(t, cfg)
+}
+
+func TestDataIsNotFoundedAnewForLackOfItsIdentity(t *testing.T) {
+	cfg, _ := closedNode(t)
+	for _, name := range []string{identityFile, walDir} {
+		if err := os.RemoveAll(filepath.Join(cfg.Dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refuses(t, cfg)
+}
+
+// What nobody was told is durable may be lost: a write that a crash cut short,
+// and a log's end that a power failure set back.
+func TestAWriteCutShortIsDropped(t *testing.T) {
+	cfg, token := closedNode(t)
+	w, err := openWAL(filepath.Join(cfg.Dir, walDir), hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := w.LastIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.StoreLogs([]*raft.Log{{Index: last + 1, Term: 9, Data: []byte("never acknowledged")}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path, end := onlySegment(t, cfg)
+	overwrite(t, path, end-24, make([]byte, 24))
+	overwrite(t, filepath.Join(cfg.Dir, logEndFile), 0, appendLogEnd(last-1))
+	n := startNode(t, cfg, clock.System())
+	if got := n.release(token); got != admission.LeaseReleased {
+		t.Errorf("release: %v", got)
+	}
+}
+
+func TestALogsEndThatIsMissingIsMade(t *testing.T) {
+	cfg, token := closedNode(t)
+	path := filepath.Join(cfg.Dir, logEndFile)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	n := startNode(t, cfg, clock.System())
+	if got := n.release(token); got != admission.LeaseReleased {
+		t.Errorf("release: %v", got)
+	}
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lost, _ := onlySegment(t, cfg)
+	if err := os.Remove(lost); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, cfg)
+}
+
+// By an index that is too high, entries of the log would be left out.
+func TestASnapshotWithAnotherIndexIsNotUsed(t *testing.T) {
+	n := startNode(t, Config{Dir: t.TempDir()}, clock.System())
+	n.applyPolicy(testPolicy())
+	n.snapshot()
+	token := n.mustAcquire("acme")
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := n.snapshots.FileSnapshotStore.List()
+	if err != nil || len(all) != 1 {
+		t.Fatalf("snapshots %v, %v", all, err)
+	}
+	path := newestSnapshot(t, n.cfg.Dir, "meta.json")
+	meta, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := func(i uint64) []byte { return fmt.Appendf(nil, `"Index":%d,`, i) }
+	wrong := bytes.Replace(meta, index(all[0].Index), index(all[0].Index+1), 1)
+	if bytes.Equal(wrong, meta) {
+		t.Fatalf("no index in %s", meta)
+	}
+	if err := os.WriteFile(path, wrong, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.open()
+	if got := n.release(token); got != admission.LeaseReleased {
+		t.Errorf("release: %v", got)
+	}
+}
