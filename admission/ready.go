@@ -120,9 +120,6 @@ func (s *State) setHead(r *route, at head) {
 // one log entry; the next goes on.
 const promoteLimit = 2000
 
-// firstCount is how many entries of a route are counted as it becomes ready.
-const firstCount = 64
-
 // promote makes routes ready whose head is due, oldest first, and goes on
 // counting the due entries of those that are.
 func (s *State) promote(p *pool) {
@@ -132,7 +129,7 @@ func (s *State) promote(p *pool) {
 			break
 		}
 		s.ready(next.route)
-		s.ripen(next.route, firstCount)
+		s.ripen(next.route, 1)
 	}
 	for budget := promoteLimit; budget > 0; {
 		next, ok := p.ripening.Min()
