@@ -28,7 +28,7 @@ func (s *State) replay(a *ask, now Instant) bool {
 	if a.op.RequestID == "" {
 		return false
 	}
-	seen, err := s.request(d.tenant.pool, a.op.Tenant, a.op.RequestID, a.op.digest())
+	seen, err := s.request(d.tenant.pool, a.op.Tenant, a.op.RequestID, a.op.digest(), now)
 	if err != nil {
 		a.result.Err = err
 		return true

@@ -90,14 +90,14 @@ func requestLess(a, b requestItem) bool {
 
 func (r *requestRow) item() requestItem { return requestItem{r.pool.num, r.tenant, r.id, r} }
 
-// request returns what was granted to the id within the window, or nil. Another
-// request under the same id is an error.
-func (s *State) request(p *pool, tenant, id string, digest uint64) (*requestRow, *Error) {
+// request returns what was granted to the id within the window before now, or
+// nil. Another request under the same id is an error.
+func (s *State) request(p *pool, tenant, id string, digest uint64, now Instant) (*requestRow, *Error) {
 	if id == "" {
 		return nil, nil
 	}
 	found, ok := s.requests.Get(requestItem{pool: p.num, tenant: tenant, id: id})
-	if !ok || s.t.Sub(found.row.at) >= memoryWindow {
+	if !ok || now.Sub(found.row.at) >= memoryWindow {
 		return nil, nil
 	}
 	if found.row.digest != digest {

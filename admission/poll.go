@@ -57,7 +57,7 @@ func (p *pool) lanesNamed(names []string) ([]bool, *Error) {
 // replayPoll answers a poll whose request id claimed entries before with those
 // of its claims that still live.
 func (s *State) replayPoll(q *poll) bool {
-	seen, err := s.request(q.pool, "", q.op.RequestID, q.op.digest())
+	seen, err := s.request(q.pool, "", q.op.RequestID, q.op.digest(), s.t)
 	if err != nil {
 		q.result.Err = err
 		return true
