@@ -1,0 +1,281 @@
+package admission_test
+
+import (
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/admitd/admit/admission"
+)
+
+var (
+	tenantNames = []string{"a", "b", "c", "d", "e"}
+	laneNames   = []string{"hi", "mid", "lo"}
+	categories  = []string{"otp", "", "news", "otp", "bulk", "", "otp", "news", "bulk", "odd"}
+	routes      = []string{"", "", "r", "s"}
+	bucketNames = []string{"b", "c", "f", "g"}
+	requestIDs  = []string{"", "", "", "i", "j", "k"}
+)
+
+// generator draws entries. It knows the tokens given out so far, which of them
+// are live, and what was asked.
+type generator struct {
+	rt     *rapid.T
+	index  uint64
+	at     admission.Instant
+	wall   admission.Wall
+	nonce  uint64
+	tokens []admission.Token
+	live   []admission.Token
+	asked  []admission.Op
+	policy admission.Policy
+	// revision is the number of policies applied so far.
+	revision int64
+}
+
+func newAgreement(rt *rapid.T, seen tally) *agreement {
+	a := &agreement{
+		t: rt, core: admission.New(), n: &naive{}, seen: seen,
+		generator: generator{rt: rt, wall: 1_000_000 * admission.Wall(time.Second)},
+	}
+	a.index = 1
+	a.generator.policy = a.drawPolicy()
+	a.step(admission.Entry{Index: a.index, T: a.at, W: a.wall, Ops: []admission.Op{
+		admission.ApplyPolicy{Policy: a.generator.policy, ExpectedRevision: admission.AnyRevision},
+	}}, 0)
+	return a
+}
+
+// chance is true in one of n draws.
+func (g *generator) chance(n int, label string) bool {
+	return rapid.IntRange(0, n-1).Draw(g.rt, label) == n-1
+}
+
+func pick[V any](g *generator, label string, from ...V) V {
+	return rapid.SampledFrom(from).Draw(g.rt, label)
+}
+
+func (g *generator) span() time.Duration {
+	unit := pick(g, "unit", 0, time.Millisecond, 100*time.Millisecond, 0, 1, time.Second, 10*time.Second)
+	return unit * time.Duration(rapid.IntRange(1, 12).Draw(g.rt, "units"))
+}
+
+// entry draws the next entry.
+func (g *generator) entry() admission.Entry {
+	g.index += uint64(pick(g, "skip", 1, 1, 1, 2))
+	d := g.span()
+	if g.chance(30, "long") {
+		d = pick(g, "long span", 5*time.Minute, 10*time.Minute, 11*time.Minute, time.Hour)
+	}
+	g.at, g.wall = g.at.Add(d), g.wall.Add(d)
+	if g.chance(40, "wall steps") { // not back: the rules leave open what had come due
+		g.wall = g.wall.Add(g.span())
+	}
+	e := admission.Entry{Index: g.index, T: g.at, W: g.wall}
+	if g.chance(30, "late") {
+		e.T -= admission.Instant(g.span())
+	}
+	e.Ops = list(g, "ops", 0, pick(g, "most ops", 2, 1, 3, 8), g.op)
+	named := make(map[string]bool)
+	for _, op := range e.Ops {
+		if call, ok := op.(*admission.NextDue); ok && named[call.Pool+call.RequestID] {
+			call.RequestID = ""
+		} else if ok {
+			named[call.Pool+call.RequestID] = true
+		}
+	}
+	return e
+}
+
+// list draws some values with f.
+func list[V any](g *generator, label string, least, most int, f func() V) []V {
+	outer := g.rt
+	defer func() { g.rt = outer }()
+	return rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) V {
+		g.rt = rt
+		return f()
+	}), least, most).Draw(outer, label)
+}
+
+// note remembers what an entry gave out.
+func (g *generator) note(e admission.Entry, results []admission.Result, permits []*naivePermit) {
+	g.asked = append(g.asked, e.Ops...)
+	g.live = nil
+	for _, p := range permits {
+		g.live = append(g.live, p.token)
+	}
+	for i, res := range results {
+		switch r := res.(type) {
+		case *admission.AcquireResult:
+			if r.Err == nil && r.Decision.Shed == nil {
+				g.tokens = append(g.tokens, r.Decision.Permit.Token)
+			}
+		case *admission.NextDueResult:
+			for _, c := range r.Claims {
+				g.tokens = append(g.tokens, c.Permit.Token)
+			}
+		case *admission.PolicyResult:
+			if r.Changed {
+				g.policy, g.revision = e.Ops[i].(admission.ApplyPolicy).Policy, r.Revision
+			}
+		case nil:
+			g.at = g.at.Add(e.Ops[i].(admission.TermStart).Gap)
+		}
+	}
+}
+
+func (g *generator) op() admission.Op {
+	g.nonce++
+	switch pick(g, "op",
+		"next", "acquire", "release", "schedule", "next", "acquire", "release", "schedule", "again",
+		"next", "acquire", "release", "schedule", "renew", "unschedule", "control") {
+	case "again":
+		return g.again()
+	case "acquire":
+		return g.acquire()
+	case "next":
+		return g.nextDue()
+	case "schedule":
+		return g.schedule()
+	case "release":
+		return g.release()
+	case "renew":
+		return &admission.Renew{TTL: g.ttl(), Tokens: list(g, "tokens", 1, 2, g.token)}
+	case "unschedule":
+		return admission.Unschedule{Pool: g.pool(), Tenant: g.tenant(), Key: g.key()}
+	default:
+		return g.control()
+	}
+}
+
+// again repeats an operation, as a client does that lost the answer.
+func (g *generator) again() admission.Op {
+	back := rapid.IntRange(0, 5).Draw(g.rt, "back")
+	if back >= len(g.asked) {
+		return g.acquire()
+	}
+	switch op := g.asked[len(g.asked)-1-back].(type) {
+	case *admission.Acquire:
+		twin := *op
+		twin.Nonce = g.nonce
+		return &twin
+	case *admission.NextDue:
+		twin := *op
+		twin.Nonce = g.nonce
+		return &twin
+	case admission.TermStart:
+		return g.nextDue()
+	default:
+		return op
+	}
+}
+
+func (g *generator) pool() string {
+	switch {
+	case g.chance(3, "not p") && len(g.policy.Pools) > 1:
+		return "q"
+	case g.chance(40, "no pool"):
+		return "none"
+	}
+	return "p"
+}
+
+func (g *generator) tenant() string { return pick(g, "tenant", tenantNames...) }
+func (g *generator) key() string    { return pick(g, "key", "k", "l", "m", "n", "o", "q", "r", "s") }
+
+func (g *generator) ttl() time.Duration {
+	return pick(g, "ttl", 0, time.Hour, 20*time.Second, time.Hour, 3*time.Second, time.Second)
+}
+
+func (g *generator) token() admission.Token {
+	from, old := g.live, g.chance(3, "old token")
+	if old || len(from) == 0 {
+		from = g.tokens
+	}
+	if g.chance(20, "bad token") || len(from) == 0 {
+		return admission.Token{Index: g.index, Position: 1, Nonce: 7}
+	}
+	back := rapid.IntRange(0, min(len(from)-1, 20)).Draw(g.rt, "token")
+	return from[len(from)-1-back]
+}
+
+func (g *generator) acquire() *admission.Acquire {
+	return &admission.Acquire{
+		Pool: g.pool(), Tenant: g.tenant(), Category: pick(g, "category", categories...),
+		Cost: pick[int64](g, "cost", 1, 1, 1, 2, 1, 3, 1, 5, 40), TTL: g.ttl(), Nonce: g.nonce,
+		RequestID: pick(g, "request", requestIDs...),
+	}
+}
+
+func (g *generator) nextDue() *admission.NextDue {
+	op := &admission.NextDue{
+		Pool: g.pool(), MaxItems: pick(g, "items", 1, 3, 2, 5, 10), TTL: g.ttl(), Nonce: g.nonce,
+		RequestID: pick(g, "request", requestIDs...),
+	}
+	if g.chance(4, "some lanes") {
+		op.Lanes = append(op.Lanes, pick(g, "lane", laneNames...))
+	}
+	return op
+}
+
+func (g *generator) schedule() *admission.Schedule {
+	return &admission.Schedule{Pool: g.pool(), Entries: list(g, "entries", 1, 6, g.spec)}
+}
+
+func (g *generator) spec() admission.EntrySpec {
+	spec := admission.EntrySpec{
+		Tenant: g.tenant(), Key: g.key(), Category: pick(g, "category", categories...),
+		Route: pick(g, "route", routes...), Group: pick(g, "group", "", "", "g"),
+		MaxAttempts: pick[int32](g, "attempts", 0, 0, 1, 2),
+	}
+	if g.chance(2, "relative") {
+		spec.Relative, spec.DueIn = true, pick(g, "due in", 0, 0, time.Second, 10*time.Second)
+	} else {
+		spec.DueAt = g.wall.Add(pick(g, "due at", 0, -time.Second, -time.Minute, time.Second, 30*time.Second))
+	}
+	return spec
+}
+
+func (g *generator) release() *admission.Release {
+	op := &admission.Release{
+		Token: g.token(), RetryAfter: admission.Absent, ActualCost: admission.Absent,
+		Outcome: pick(g, "outcome", admission.OutcomeDone, admission.OutcomeFailed, admission.OutcomeThrottled,
+			admission.OutcomeNotStarted, admission.OutcomeFailed, admission.OutcomeThrottled, admission.OutcomeDead),
+	}
+	if g.chance(4, "settle") {
+		op.ActualCost = pick[int64](g, "actual", 0, 1, 2, 5, 50)
+	}
+	if op.Outcome == admission.OutcomeThrottled {
+		op.RetryAfter = pick(g, "retry after", admission.Absent, 5*time.Second, admission.Absent, time.Hour, 0)
+		op.Bucket = pick(g, "bucket", "b", "", "f", "c", "g")
+	}
+	return op
+}
+
+func (g *generator) control() admission.Op {
+	switch pick(g, "control", "pause", "pause", "pause", "policy", "policy", "term") {
+	case "pause":
+		op := admission.Pause{Pool: g.pool(), Kind: pick(g, "kind", admission.TargetTenant,
+			admission.TargetLane, admission.TargetBucket), Resume: !g.chance(2, "hold")}
+		switch op.Kind {
+		case admission.TargetTenant:
+			op.Name = g.tenant()
+		case admission.TargetLane:
+			op.Name = pick(g, "lane", laneNames...)
+		default:
+			op.Name = pick(g, "bucket", bucketNames...)
+		}
+		return op
+	case "policy":
+		op := admission.ApplyPolicy{Policy: g.policy, ExpectedRevision: admission.AnyRevision}
+		if !g.chance(5, "the same") {
+			op.Policy = g.drawPolicy()
+		}
+		if g.chance(5, "expects") {
+			op.ExpectedRevision = g.revision - int64(pick(g, "behind", 0, 1))
+		}
+		return op
+	default:
+		return admission.TermStart{Gap: g.span()}
+	}
+}

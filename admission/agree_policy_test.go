@@ -1,0 +1,147 @@
+package admission_test
+
+import (
+	"time"
+
+	"github.com/admitd/admit/admission"
+)
+
+// drawPolicy draws a policy that is valid.
+func (g *generator) drawPolicy() admission.Policy {
+	for {
+		policy := admission.Policy{Pools: []admission.PoolPolicy{g.drawPool("p")}}
+		if g.chance(2, "two pools") {
+			policy.Pools = append(policy.Pools, g.drawPool("q"))
+		}
+		if g.chance(20, "no p") {
+			policy.Pools = policy.Pools[1:]
+		}
+		if len(policy.Validate()) == 0 {
+			return policy
+		}
+	}
+}
+
+func (g *generator) drawPool(name string) admission.PoolPolicy {
+	p := admission.PoolPolicy{
+		Name:       name,
+		MaxActive:  pick[int64](g, "max active", 0, 8, 4, 2, 1),
+		PermitTTL:  pick(g, "permit ttl", 0, 5*time.Second, time.Second),
+		Categories: make(map[string]string),
+		MaxPause:   pick(g, "max pause", 0, 2*time.Second, time.Minute),
+		Retry: admission.RetryPolicy{
+			MaxAttempts: pick[int32](g, "max attempts", 0, 1, 2, 3),
+			Base:        pick(g, "base", 0, time.Millisecond, 3*time.Second),
+			Max:         pick(g, "max", 0, 5*time.Second),
+		},
+	}
+	p.Limits = admission.LimitsPolicy{
+		Entries:          pick[int64](g, "entries", 0, 0, 0, 10, 5),
+		EntriesPerTenant: pick[int64](g, "entries per tenant", 0, 4, 3),
+		Tenants:          pick[int64](g, "tenants", 0, 0, 0, 3, 1),
+		RequestIDs:       pick[int64](g, "request ids", 0, 0, 0, 4, 2),
+		EndedPermits:     pick[int64](g, "ended permits", 0, 0, 0, 4, 1),
+	}
+	for _, bucket := range bucketNames {
+		if g.chance(3, "bucket") {
+			p.Buckets = append(p.Buckets, g.drawBucket(bucket))
+		}
+	}
+	g.drawLanes(&p)
+	g.drawTenants(&p)
+	return p
+}
+
+func (g *generator) drawBucket(name string) admission.BucketPolicy {
+	b := admission.BucketPolicy{
+		Name: name, Scope: admission.ScopePool, PerPermit: g.chance(3, "per permit"),
+		Capacity: pick[int64](g, "capacity", 3, 2, 5, 10, 1),
+		Refill:   pick[int64](g, "refill", 1, 1, 3, 7),
+		Period:   pick(g, "period", time.Second, 7*time.Second, 100*time.Millisecond, time.Minute),
+	}
+	if name >= "f" {
+		b.Scope = admission.ScopeTenant
+	}
+	switch {
+	case g.chance(15, "blocked"):
+		b.Capacity, b.Refill, b.Period, b.Blocked = 0, 0, 0, true
+	case g.chance(10, "one shot"):
+		b.Refill, b.Period, b.OneShot = 0, 0, true
+	}
+	return b
+}
+
+func (g *generator) drawLanes(p *admission.PoolPolicy) {
+	lanes := pick(g, "lanes", laneNames[1:2], laneNames[:2], laneNames, laneNames,
+		[]string{"lo", "hi"}, nil)
+	for i, name := range lanes {
+		l := admission.LanePolicy{Name: name}
+		if g.chance(2, "cycle limit") {
+			l.TenantCycleLimit = pick[int64](g, "limit", 1, 2)
+		}
+		if p.MaxActive > 1 && i > 0 && g.chance(3, "leave slots") {
+			l.LeaveSlots = pick(g, "slots", 1, p.MaxActive-1)
+		}
+		for _, b := range p.Buckets {
+			if b.Scope == admission.ScopePool && b.Capacity > 1 && g.chance(4, "leave tokens") {
+				l.LeaveTokens = map[string]int64{b.Name: pick(g, "tokens", 1, b.Capacity-1)}
+			}
+		}
+		p.Lanes = append(p.Lanes, l)
+	}
+	if len(lanes) == 0 {
+		lanes = []string{"default"}
+	}
+	for _, category := range []string{"otp", "news", "bulk"} {
+		if !g.chance(10, "unmapped") {
+			p.Categories[category] = pick(g, "mapped", lanes...)
+		}
+	}
+}
+
+func (g *generator) drawTenants(p *admission.PoolPolicy) {
+	p.Defaults = g.drawTenant(p, "")
+	for _, id := range tenantNames[:3] {
+		if g.chance(3, "override") {
+			p.Overrides = append(p.Overrides, g.drawTenant(p, id))
+		}
+	}
+}
+
+func (g *generator) drawTenant(p *admission.PoolPolicy, id string) admission.TenantPolicy {
+	t := admission.TenantPolicy{
+		ID:        id,
+		Weight:    pick[int64](g, "weight", 0, 1, 2, 3, 7),
+		MaxActive: pick[int64](g, "tenant max active", 0, 2, 0, 3, 1),
+	}
+	if g.chance(2, "prefers") {
+		t.PreferredActive = new(pick[int64](g, "preferred", 0, 1, 2))
+	}
+	if len(p.Lanes) > 0 && g.chance(3, "own lane") {
+		t.Lane = pick(g, "tenant lane", p.Lanes...).Name
+	}
+	if id == "" {
+		return t
+	}
+	for _, b := range p.Buckets {
+		if b.Scope == admission.ScopeTenant && g.chance(3, "own bucket") {
+			if t.Buckets == nil {
+				t.Buckets = make(map[string]admission.BucketOverride)
+			}
+			t.Buckets[b.Name] = g.drawOverride(b)
+		}
+	}
+	return t
+}
+
+func (g *generator) drawOverride(b admission.BucketPolicy) admission.BucketOverride {
+	if b.Blocked || g.chance(6, "blocked") {
+		return admission.BucketOverride{Blocked: true}
+	}
+	o := admission.BucketOverride{Capacity: pick[int64](g, "own capacity", 0, 1, 4)}
+	if !b.OneShot {
+		o.Refill = pick[int64](g, "own refill", 0, 2)
+		o.Period = pick(g, "own period", 0, 3*time.Second)
+	}
+	return o
+}

@@ -1,0 +1,190 @@
+package admission_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/admitd/admit/admission"
+)
+
+// TestAgree applies random entries under random policies to State and to naive:
+// every result and every view must be the same.
+func TestAgree(t *testing.T) {
+	seen := make(tally)
+	rapid.Check(t, func(rt *rapid.T) {
+		run := newAgreement(rt, seen)
+		rt.Repeat(map[string]func(*rapid.T){"entry": func(rt *rapid.T) {
+			run.rt = rt
+			if run.chance(20, "restore") {
+				run.restore()
+			}
+			run.step(run.entry(), run.span())
+		}})
+	})
+	seen.log(t)
+}
+
+// agreement is one run of both.
+type agreement struct {
+	t    failer
+	core *admission.State
+	n    *naive
+	seen tally
+	generator
+}
+
+// failer is what a run needs of a test.
+type failer interface {
+	Helper()
+	Logf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// step applies an entry to both and compares all that can be told of it, and
+// what is foretold of tokens some time ahead.
+func (a *agreement) step(e admission.Entry, ahead time.Duration) []admission.Result {
+	a.t.Helper()
+	a.t.Logf("entry %d at %v, wall %v", e.Index, time.Duration(e.T), time.Duration(e.W))
+	for _, op := range e.Ops {
+		a.t.Logf("  %s", text(op))
+	}
+	foretold := a.foretell(e)
+	want, got := a.n.apply(e), a.core.Apply(e)
+	for i := range e.Ops {
+		a.seen.result(got[i])
+		a.same(fmt.Sprintf("result of op %d", i), want[i], got[i])
+	}
+	foretold(got)
+	a.views(e, got, ahead)
+	a.note(e, got, a.n.permits)
+	return got
+}
+
+// foretell asks the core what the only operation of an entry will get, and
+// returns the check that it did. What a permit's expiry frees is not foretold,
+// nor what may be forgotten by then.
+func (a *agreement) foretell(e admission.Entry) func([]admission.Result) {
+	deadline, ok := a.core.Deadline()
+	if len(e.Ops) != 1 || ok && deadline <= e.T {
+		return func([]admission.Result) {}
+	}
+	switch op := e.Ops[0].(type) {
+	case *admission.Acquire:
+		told := a.core.Decide(e.T, op)
+		return func(got []admission.Result) { a.foretold(told, got[0].(*admission.AcquireResult)) }
+	case *admission.NextDue:
+		wait, ok := a.core.PollDelay(e.T, e.W, op)
+		return func(got []admission.Result) {
+			if len(got[0].(*admission.NextDueResult).Claims) > 0 {
+				a.same("a poll that is served is foretold", []any{time.Duration(0), true}, []any{wait, ok})
+			}
+		}
+	}
+	return func([]admission.Result) {}
+}
+
+func (a *agreement) foretold(told, got *admission.AcquireResult) {
+	a.t.Helper()
+	if told.Decision.Shed == nil && told.Err == nil && !told.Decision.Replayed {
+		a.same("a grant was foretold", (*admission.Shed)(nil), got.Decision.Shed)
+		return
+	}
+	byMemory := func(l admission.Limit) bool { return strings.HasPrefix(l.Name, "limits.") }
+	if told.Decision.Shed == nil || !slices.ContainsFunc(told.Decision.Shed.Blocking, byMemory) {
+		a.same("what was foretold", told, got)
+	}
+}
+
+// restore goes on with a core that is restored from a snapshot.
+func (a *agreement) restore() {
+	a.t.Logf("restore")
+	image := a.core.Snapshot()
+	restored, err := admission.Restore(image.Header(), func(yield func(admission.Row, error) bool) {
+		for row := range image.Rows() {
+			if !yield(row, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		a.t.Fatalf("restore: %v", err)
+	}
+	a.core = restored
+}
+
+func (a *agreement) same(what string, want, got any) {
+	a.t.Helper()
+	if d := diff(what, reflect.ValueOf(want), reflect.ValueOf(got)); d != "" {
+		a.t.Fatalf("%s", d)
+	}
+}
+
+// views compares what both show right after an entry.
+func (a *agreement) views(e admission.Entry, got []admission.Result, ahead time.Duration) {
+	a.t.Helper()
+	at, w := a.core.Now()
+	a.same("time", []int64{int64(a.n.t), int64(a.n.w)}, []int64{int64(at), int64(w)})
+	policy, revision, applied := a.core.Policy()
+	a.same("policy", a.n.policy, policy)
+	a.same("revision", []int64{a.n.revision, int64(a.n.appliedAt)}, []int64{revision, int64(applied)})
+	wantAt, wantOK := a.n.deadline()
+	gotAt, gotOK := a.core.Deadline()
+	a.same("deadline is set", wantOK, gotOK)
+	if wantOK {
+		a.same("deadline", wantAt, gotAt)
+	}
+	for i, op := range e.Ops {
+		if call, ok := op.(*admission.NextDue); ok {
+			a.shedding(at, w, call, got[i].(*admission.NextDueResult))
+		}
+	}
+	for _, p := range a.n.pools {
+		a.pool(at, w, p)
+	}
+	a.ahead(at.Add(ahead), w)
+}
+
+// shedding compares what a NextDue is told beside its claims.
+func (a *agreement) shedding(at admission.Instant, w admission.Wall, op *admission.NextDue, res *admission.NextDueResult) {
+	a.t.Helper()
+	if a.n.pool(op.Pool) == nil {
+		return
+	}
+	i := slices.IndexFunc(a.n.calls, func(c *naiveCall) bool { return c.op == op })
+	want := a.n.shedding(at, w, op.Pool, "", a.n.calls[i])
+	got := a.core.Shedding(at, w, admission.SheddingQuery{Pool: op.Pool, HeldRows: 1000, Call: res})
+	slices.SortFunc(got.Held, byTenant)
+	a.seen.held(got.Held)
+	a.same("shedding of "+text(op), want, got)
+}
+
+// pool compares what both show of a pool at a moment.
+func (a *agreement) pool(at admission.Instant, w admission.Wall, p *naivePool) {
+	a.t.Helper()
+	name := p.policy.Name
+	a.same("health of "+name, []admission.PoolHealth{a.n.health(at, w, p)}, a.core.Health(at, w, name))
+	a.same("next due in "+name, a.n.nextDueIn(name, w), a.core.NextDueIn(name, w))
+	for _, tenant := range tenantNames {
+		got := a.core.Shedding(at, w, admission.SheddingQuery{Pool: name, Tenant: tenant, HeldRows: 1})
+		slices.SortFunc(got.Held, byTenant)
+		a.same("shedding for "+tenant, a.n.shedding(at, w, name, tenant, nil), got)
+	}
+}
+
+// ahead compares the tokens that both say there will be.
+func (a *agreement) ahead(at admission.Instant, w admission.Wall) {
+	a.t.Helper()
+	for _, p := range a.n.pools {
+		name := p.policy.Name
+		a.same("buckets of "+name, a.n.health(at, w, p).Buckets, a.core.Health(at, w, name)[0].Buckets)
+		for _, tenant := range tenantNames {
+			a.same("tenant "+tenant, a.n.tenantHealth(at, p, tenant), a.core.Tenant(at, name, tenant))
+		}
+	}
+}

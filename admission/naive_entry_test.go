@@ -1,0 +1,207 @@
+package admission_test
+
+import (
+	"hash/fnv"
+	"time"
+
+	"github.com/admitd/admit/admission"
+)
+
+// naiveEntry is an entry of the due-work index.
+type naiveEntry struct {
+	tenant string
+	spec   admission.EntrySpec // as last given
+	lane   string
+	retry  admission.RetryPolicy
+
+	due, first admission.Wall
+	seq        uint64
+	waits      bool // for a retry, since it came back before it was due
+	attempts   int32
+	unstarted  int
+	claim      *naivePermit
+	dead       bool
+	outcome    admission.Outcome
+	diedAt     admission.Wall
+}
+
+func (e *naiveEntry) queued() bool { return e.claim == nil && !e.dead }
+
+// ripe says whether an entry may be claimed at a time.
+func (e *naiveEntry) ripe(w admission.Wall) bool { return e.queued() && e.due <= w }
+
+func (p *naivePool) entry(tenant, key string) *naiveEntry {
+	for _, e := range p.entries {
+		if e.tenant == tenant && e.spec.Key == key {
+			return e
+		}
+	}
+	return nil
+}
+
+func (n *naive) schedule(op *admission.Schedule) *admission.ScheduleResult {
+	p := n.pool(op.Pool)
+	if p == nil {
+		return &admission.ScheduleResult{Err: noPool(op.Pool)}
+	}
+	res := &admission.ScheduleResult{}
+	for _, spec := range op.Entries {
+		res.Entries = append(res.Entries, n.scheduleOne(p, spec))
+	}
+	return res
+}
+
+func (n *naive) scheduleOne(p *naivePool, spec admission.EntrySpec) admission.ScheduledEntry {
+	old := p.entry(spec.Tenant, spec.Key)
+	if old != nil && sameSpec(old.spec, spec) {
+		return admission.ScheduledEntry{Status: admission.ScheduleUnchanged}
+	}
+	lane, ok := p.laneOf(spec.Tenant, spec.Category)
+	if !ok {
+		return admission.ScheduledEntry{
+			Status: admission.ScheduleError, Err: noCategory(p.policy.Name, spec.Category),
+		}
+	}
+	if old == nil {
+		if reason := n.noRoom(p, spec.Tenant); reason != admission.ReasonNone {
+			return admission.ScheduledEntry{Status: admission.ScheduleShed, Reason: reason}
+		}
+	}
+	e := &naiveEntry{tenant: spec.Tenant, spec: spec, lane: lane, retry: p.policy.Retry, due: spec.DueAt}
+	e.retry.MaxAttempts = orElse(spec.MaxAttempts, e.retry.MaxAttempts)
+	if spec.Relative {
+		e.due = n.w.Add(spec.DueIn)
+	}
+	e.first = e.due
+	n.seq++
+	e.seq = n.seq
+	status := admission.Scheduled
+	if old != nil {
+		n.drop(p, old)
+		status = admission.ScheduleReplaced
+	}
+	p.entries = append(p.entries, e)
+	p.tenant(spec.Tenant).demand(lane)
+	p.tenant(spec.Tenant).meet()
+	return admission.ScheduledEntry{Status: status}
+}
+
+// sameSpec says whether the fields that matter are equal.
+func sameSpec(a, b admission.EntrySpec) bool {
+	if a.Relative {
+		a.DueAt = 0
+	} else {
+		a.DueIn = 0
+	}
+	if b.Relative {
+		b.DueAt = 0
+	} else {
+		b.DueIn = 0
+	}
+	return a == b
+}
+
+func noCategory(pool, category string) *admission.Error {
+	return &admission.Error{
+		Reason: admission.UnknownCategory, Field: "category",
+		Meta: []string{"pool", pool, "category", category},
+	}
+}
+
+// noRoom says why a new entry of a tenant is one too many, if it is.
+func (n *naive) noRoom(p *naivePool, tenant string) admission.Reason {
+	var own int64
+	for _, e := range p.entries {
+		if e.tenant == tenant {
+			own++
+		}
+	}
+	switch {
+	case int64(len(p.entries)) >= p.policy.Limits.Entries, own >= p.policy.Limits.EntriesPerTenant:
+		return admission.QueueFull
+	case n.full(p, tenant):
+		return admission.Cardinality
+	}
+	return admission.ReasonNone
+}
+
+// drop removes an entry; a claim on it is cancelled.
+func (n *naive) drop(p *naivePool, e *naiveEntry) {
+	if e.claim != nil {
+		e.claim.cancelled = true
+	}
+	p.entries = deleteIf(p.entries, func(other *naiveEntry) bool { return other == e })
+	p.tenant(e.tenant).demand(e.lane).prune(p, n.w)
+	n.touch(p, p.tenant(e.tenant))
+}
+
+func (n *naive) unschedule(op admission.Unschedule) *admission.UnscheduleResult {
+	p := n.pool(op.Pool)
+	if p == nil {
+		return &admission.UnscheduleResult{Err: noPool(op.Pool)}
+	}
+	e := p.entry(op.Tenant, op.Key)
+	if e == nil {
+		return &admission.UnscheduleResult{Err: &admission.Error{
+			Reason: admission.EntryNotFound, Field: "key",
+			Meta: []string{"pool", op.Pool, "tenant", op.Tenant, "key", op.Key},
+		}}
+	}
+	n.drop(p, e)
+	return &admission.UnscheduleResult{WasClaimed: e.claim != nil}
+}
+
+// report ends a claim as its holder says.
+func (n *naive) report(p *naivePool, e *naiveEntry, outcome admission.Outcome) {
+	switch outcome {
+	case admission.OutcomeThrottled:
+		e.claim, e.waits = nil, false
+		e.attempts--
+	case admission.OutcomeNotStarted:
+		if e.unstarted == 3 {
+			n.fail(p, e, admission.OutcomeFailed, n.w)
+			return
+		}
+		e.claim, e.waits = nil, false
+		e.attempts--
+		e.unstarted++
+	case admission.OutcomeFailed:
+		n.fail(p, e, outcome, n.w)
+	case admission.OutcomeDead:
+		n.bury(e, outcome)
+	default:
+		n.drop(p, e)
+	}
+}
+
+// fail spends an attempt: the entry comes due again after a backoff counted from
+// a time, or is dead.
+func (n *naive) fail(_ *naivePool, e *naiveEntry, outcome admission.Outcome, from admission.Wall) {
+	if e.attempts >= e.retry.MaxAttempts {
+		n.bury(e, outcome)
+		return
+	}
+	e.claim = nil
+	e.due = from.Add(naiveBackoff(e.retry, e.spec.Key, e.attempts))
+	e.waits = e.due > max(e.first, n.w)
+}
+
+func (n *naive) bury(e *naiveEntry, outcome admission.Outcome) {
+	e.claim, e.dead, e.outcome, e.diedAt = nil, true, outcome, n.w
+}
+
+// naiveBackoff is base doubled for each attempt but the first, at most max: half
+// of it fixed, half by a hash of key and attempt.
+func naiveBackoff(retry admission.RetryPolicy, key string, attempt int32) time.Duration {
+	d := retry.Base
+	for range attempt - 1 {
+		if d = min(2*d, retry.Max); d == retry.Max {
+			break
+		}
+	}
+	d = min(d, retry.Max)
+	h := fnv.New64a()
+	h.Write([]byte(key))
+	h.Write([]byte{byte(attempt), byte(attempt >> 8), byte(attempt >> 16), byte(attempt >> 24)})
+	return d/2 + time.Duration(h.Sum64()%uint64(d-d/2+1))
+}

@@ -1,0 +1,88 @@
+package admission_test
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/admitd/admit/admission"
+)
+
+// byAge orders entries as they are served within a route.
+func byAge(a, b *naiveEntry) int {
+	return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.seq, b.seq))
+}
+
+// ripeOf are the entries of a demand that may be claimed at a time, oldest first.
+func (p *naivePool) ripeOf(d *naiveDemand, w admission.Wall) []*naiveEntry {
+	var ripe []*naiveEntry
+	for _, e := range p.entries {
+		if e.tenant == d.tenant.id && e.lane == d.lane && e.ripe(w) {
+			ripe = append(ripe, e)
+		}
+	}
+	slices.SortFunc(ripe, byAge)
+	return ripe
+}
+
+// head is the entry of a demand that goes next: the oldest of the route whose
+// turn it is. It is nil if there is none.
+func (p *naivePool) head(d *naiveDemand, w admission.Wall) *naiveEntry {
+	for _, route := range d.ring {
+		for _, e := range p.ripeOf(d, w) {
+			if e.spec.Route == route {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// promote lets routes take turns that have something due: the longest due first,
+// and not too many in one entry.
+func (n *naive) promote() {
+	type route struct {
+		d    *naiveDemand
+		head *naiveEntry
+	}
+	var fresh []route
+	for _, p := range n.pools {
+		for _, t := range p.tenants {
+			for _, d := range t.demands {
+				ripe := p.ripeOf(d, n.w)
+				d.prune(p, n.w)
+				seen := slices.Clone(d.ring)
+				slices.SortFunc(ripe, byDue)
+				for _, e := range ripe {
+					if !slices.Contains(seen, e.spec.Route) {
+						seen = append(seen, e.spec.Route)
+						fresh = append(fresh, route{d, e})
+					}
+				}
+			}
+		}
+	}
+	slices.SortFunc(fresh, func(a, b route) int { return byDue(a.head, b.head) })
+	for _, r := range fresh[:min(len(fresh), naiveSweep)] {
+		r.d.ring = append(r.d.ring, r.head.spec.Route)
+	}
+}
+
+// byDue orders entries by when they came due, which for those that came back due
+// is their place in line.
+func byDue(a, b *naiveEntry) int {
+	due := func(e *naiveEntry) admission.Wall {
+		if e.waits {
+			return e.due
+		}
+		return e.first
+	}
+	return cmp.Or(cmp.Compare(due(a), due(b)), cmp.Compare(a.seq, b.seq))
+}
+
+// prune takes the routes out of the ring that have nothing due.
+func (d *naiveDemand) prune(p *naivePool, w admission.Wall) {
+	ripe := p.ripeOf(d, w)
+	d.ring = deleteIf(d.ring, func(route string) bool {
+		return !slices.ContainsFunc(ripe, func(e *naiveEntry) bool { return e.spec.Route == route })
+	})
+}

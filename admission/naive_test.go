@@ -1,0 +1,193 @@
+package admission_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/admitd/admit/admission"
+)
+
+// naive decides by the same rules as admission.State, and does it as plainly as
+// possible: lists that are scanned, sorted and counted anew for each question,
+// exact fractions for tokens, no index and nothing remembered that could be
+// worked out. Of admission it knows the words (operations, results, policy) and
+// no code. The naive_*_test.go files are all of it.
+type naive struct {
+	index  uint64
+	t      admission.Instant
+	w      admission.Wall
+	offset time.Duration // of the gaps in which nobody led
+
+	policy    admission.Policy
+	revision  int64
+	appliedAt admission.Wall
+	pools     []*naivePool
+
+	permits  []*naivePermit
+	ended    []naiveEnded
+	requests []naiveRequest
+
+	grants int64  // ever, for fences
+	seq    uint64 // places in line ever given
+
+	// Of the entry being decided.
+	granted uint32
+	calls   []*naiveCall
+}
+
+// naivePool is a pool. Its tenants are never dropped; one that the rules would
+// have forgotten is not known.
+type naivePool struct {
+	policy  admission.PoolPolicy // with the defaults filled in
+	lanes   []*naiveLane
+	buckets []*naiveBucket
+	tenants []*naiveTenant
+	entries []*naiveEntry
+}
+
+type naiveLane struct {
+	name   string
+	paused bool
+	orders [2]naiveOrder
+}
+
+// naiveOrder is what stays of one class of a lane: the floor of its tags, the
+// highest tag handed out, and whether this entry served or left it.
+type naiveOrder struct {
+	floor, top int64
+	touched    bool
+}
+
+type naiveTenant struct {
+	id      string
+	paused  bool
+	known   bool
+	idleAt  admission.Instant // from when on it may be forgotten, unless 0
+	buckets []*naiveBucket
+	demands []*naiveDemand
+}
+
+// naiveDemand is what a tenant wants in a lane: its tags, its place in an order
+// and its routes in turn.
+type naiveDemand struct {
+	tenant *naiveTenant
+	lane   string
+	tags   [2]int64
+	rems   [2]int64
+	weight int64
+	class  int
+	seq    uint64
+	aside  bool // for the rest of a dispatch
+	ring   []string
+}
+
+// apply decides an entry, in the order of the rules.
+func (n *naive) apply(e admission.Entry) []admission.Result {
+	n.index, n.t, n.w = e.Index, max(n.t, e.T), e.W
+	n.granted, n.calls = 0, nil
+	results := make([]admission.Result, len(e.Ops))
+	for i, op := range e.Ops {
+		switch op := op.(type) {
+		case admission.TermStart:
+			n.t, n.offset = n.t.Add(op.Gap), n.offset+op.Gap
+		case admission.ApplyPolicy:
+			results[i] = n.applyPolicy(op)
+		case admission.Pause:
+			results[i] = n.pause(op)
+		}
+	}
+	for i, op := range e.Ops {
+		switch op := op.(type) {
+		case *admission.Renew:
+			results[i] = n.renew(op)
+		case *admission.Release:
+			results[i] = n.release(op)
+		}
+	}
+	n.expire()
+	for _, p := range n.pools {
+		n.forgetOld(p)
+		n.forgetIdle(p)
+	}
+	for i, op := range e.Ops {
+		switch op := op.(type) {
+		case *admission.Schedule:
+			results[i] = n.schedule(op)
+		case admission.Unschedule:
+			results[i] = n.unschedule(op)
+		}
+	}
+	n.promote()
+	n.dispatch(e.Ops, results)
+	return results
+}
+
+func (n *naive) pool(name string) *naivePool {
+	for _, p := range n.pools {
+		if p.policy.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+func (p *naivePool) lane(name string) *naiveLane {
+	for _, l := range p.lanes {
+		if l.name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// rank is a lane's place, 0 the highest.
+func (p *naivePool) rank(name string) int {
+	return slices.IndexFunc(p.policy.Lanes, func(l admission.LanePolicy) bool { return l.Name == name })
+}
+
+// laneOf maps a category to a lane; ok is false if the pool maps no such one.
+func (p *naivePool) laneOf(tenant, category string) (lane string, ok bool) {
+	if category != "" {
+		lane, ok = p.policy.Categories[category]
+		return lane, ok
+	}
+	return p.terms(tenant).Lane, true
+}
+
+// tenant returns a tenant, new if need be. It being here means nothing: see known.
+func (p *naivePool) tenant(id string) *naiveTenant {
+	for _, t := range p.tenants {
+		if t.id == id {
+			return t
+		}
+	}
+	t := &naiveTenant{id: id}
+	for range p.policy.Buckets {
+		t.buckets = append(t.buckets, newNaiveBucket())
+	}
+	p.tenants = append(p.tenants, t)
+	return t
+}
+
+func (t *naiveTenant) demand(lane string) *naiveDemand {
+	for _, d := range t.demands {
+		if d.lane == lane {
+			return d
+		}
+	}
+	d := &naiveDemand{tenant: t, lane: lane, class: noClass}
+	t.demands = append(t.demands, d)
+	return d
+}
+
+// active counts the live permits that f selects. Its arguments are the tenant
+// and the rank of the lane.
+func (n *naive) active(p *naivePool, f func(tenant string, rank int) bool) int64 {
+	var count int64
+	for _, permit := range n.permits {
+		if permit.pool == p && f(permit.tenant, p.rank(permit.lane)) {
+			count++
+		}
+	}
+	return count
+}
