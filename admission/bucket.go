@@ -166,12 +166,12 @@ func (b *bucketState) resume(now Instant) {
 func (b *bucketState) pauseByHand() { b.pausedByHand = true }
 
 // reshape carries the state over to new numbers: what was used stays used, at
-// most to the new capacity where that is lower. A blocked bucket has no capacity
-// to cut to, and is not full when it is unblocked.
+// most to the new capacity where that is lower. A blocked bucket without numbers
+// has no capacity to cut to, and is not full when it is unblocked.
 func (b *bucketState) reshape(old, next *bucketSpec, now Instant) {
 	b.settle(old, now)
-	lowered := next.capacity < old.capacity || old.blocked
-	if lowered && !next.blocked && b.used > next.capacity {
+	lowered := next.capacity < old.capacity || old.capacity == 0
+	if lowered && next.capacity > 0 && b.used > next.capacity {
 		b.used, b.rem = next.capacity, 0
 	}
 	if b.used == 0 || next.period == 0 || old.period == 0 {
