@@ -154,3 +154,22 @@ func TestARequestIDIsForgottenInTimeThoughNothingIsLogged(t *testing.T) {
 	want(t, "replayed in time", s.core.Decide(s.at.Add(10*time.Minute-1), op).Decision.Replayed, true)
 	want(t, "replayed after", s.core.Decide(s.at.Add(10*time.Minute), op).Decision.Replayed, false)
 }
+
+func TestABlockedBucketWithNumbersIsCutToThem(t *testing.T) {
+	pool := func(capacity int64, blocked bool) admission.PoolPolicy {
+		return admission.PoolPolicy{
+			Buckets: []admission.BucketPolicy{
+				{Name: "f", Scope: admission.ScopeTenant, Capacity: capacity, Refill: 1, Period: time.Hour},
+			},
+			Overrides: []admission.TenantPolicy{
+				{ID: "a", Buckets: map[string]admission.BucketOverride{"f": {Blocked: blocked}}},
+			},
+		}
+	}
+	s := script(t, pool(3, false))
+	s.do(0, ask("a", 3))
+	s.apply(pool(1, true))
+	want(t, "used", refusal(t, s.do(0, ask("a", 1))[0]).Blocking[0].Used, 1)
+	s.apply(pool(1, false))
+	want(t, "wait", refusal(t, s.do(0, ask("a", 1))[0]).RetryAfter, time.Hour)
+}

@@ -103,11 +103,11 @@ func (b *naiveBucket) overspend(terms naiveTerms, at admission.Instant, amount i
 // the new period can express.
 func (b *naiveBucket) change(old, now naiveTerms, at admission.Instant) {
 	b.settle(old, at)
-	if now.blocked && now.capacity == 0 {
+	if now.capacity == 0 { // blocked, without numbers
 		b.missing = rat(ceil(b.missing))
 		return
 	}
-	lowered := now.capacity < old.capacity || old.blocked
+	lowered := now.capacity < old.capacity || old.capacity == 0
 	if limit := rat(now.capacity); lowered && b.missing.Cmp(limit) > 0 {
 		b.missing = limit
 		return

@@ -54,6 +54,7 @@ func (n *naive) replay(p *naivePool, op *admission.Acquire, res *admission.Acqui
 		return true
 	}
 	res.Decision.Permit.ExpiresIn, res.Decision.Permit.State = 0, admission.PermitLost
+	res.Decision.Permit.Lane, _ = p.laneOf(op.Tenant, op.Category) // which may be another by now
 	if _, ok := n.over(r.permit.Token); ok {
 		res.Decision.Permit.State = admission.PermitReleased
 	}
