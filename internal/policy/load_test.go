@@ -130,3 +130,26 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// What is hidden by what can't be read is looked for once, not once for each.
+func TestAFileOfMistakesIsReadInTime(t *testing.T) {
+	const mistakes = 20_000
+	file := "pools:\n- &p {name: a}\n" + strings.Repeat("- *p\n", mistakes)
+	read := make(chan error, 1)
+	go func() {
+		_, _, err := policy.Load("p.yaml", []byte(file))
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		var bad *policy.FileError
+		if !errors.As(err, &bad) {
+			t.Fatalf("got %v", err)
+		}
+		if len(bad.Problems) != mistakes {
+			t.Errorf("got %d problems of %d", len(bad.Problems), mistakes)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("not read in 20 s")
+	}
+}

@@ -57,8 +57,3 @@ func parent(key string) (string, bool) {
 	}
 	return key[:i], true
 }
-
-// within says whether a place is the same as, or inside, another.
-func within(key, outer string) bool {
-	return key == outer || strings.HasPrefix(key, outer+separator)
-}

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 var syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
@@ -17,6 +19,9 @@ func syntaxProblem(data []byte, err error) Problem {
 		return Problem{Line: 1, Column: 1, Message: "not valid YAML: " + err.Error()}
 	}
 	message := err.Error()[len(head[0]):]
+	if line, column, found := unreadable(data); found && head[1] == "" {
+		return Problem{Line: line, Column: column, Message: "not valid YAML: " + message}
+	}
 	lines := strings.Split(string(data), "\n")
 	line, _ := strconv.Atoi(head[1])
 	if line == 0 || strings.HasPrefix(message, "did not find expected") {
@@ -30,6 +35,24 @@ func syntaxProblem(data []byte, err error) Problem {
 	}
 	column := 1 + len(indentation(lines[line-1]))
 	return Problem{Line: line, Column: column, Message: "not valid YAML: " + message}
+}
+
+// unreadable returns the place of the first character that YAML does not take,
+// in a text that is to be UTF-8. The parser tells none.
+func unreadable(data []byte) (line, column int, found bool) {
+	line, column = 1, 1
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		switch {
+		case r == '\n':
+			line, column = line+1, 0
+		case r == utf8.RuneError && size == 1, unicode.IsControl(r) && !strings.ContainsRune("\t\r\u0085", r):
+			return line, column, true
+		}
+		data = data[size:]
+		column++
+	}
+	return 0, 0, false
 }
 
 func indentation(line string) string {

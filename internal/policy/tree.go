@@ -18,16 +18,19 @@ type tree struct {
 	fields   map[*yaml.Node]protoreflect.FieldDescriptor // of scalars
 	paths    map[*yaml.Node]path                         // of scalars
 	broken   map[*yaml.Node]bool                         // reported already
-	tainted  []string                                    // path keys whose value is not known
+	tainted  map[string]bool                             // path keys whose value is not known
+	around   map[string]bool                             // path keys of what encloses those
 	problems []Problem
 }
 
 func newTree(root *yaml.Node, desc protoreflect.MessageDescriptor) *tree {
 	t := &tree{
-		nodes:  map[string]*yaml.Node{},
-		fields: map[*yaml.Node]protoreflect.FieldDescriptor{},
-		paths:  map[*yaml.Node]path{},
-		broken: map[*yaml.Node]bool{},
+		nodes:   map[string]*yaml.Node{},
+		fields:  map[*yaml.Node]protoreflect.FieldDescriptor{},
+		paths:   map[*yaml.Node]path{},
+		broken:  map[*yaml.Node]bool{},
+		tainted: map[string]bool{},
+		around:  map[string]bool{},
 	}
 	t.message(path{}, root, desc)
 	return t
@@ -114,7 +117,7 @@ func (t *tree) single(p path, node *yaml.Node, field protoreflect.FieldDescripto
 func (t *tree) wrongValue(node *yaml.Node) {
 	if t.fields[node].Kind() == protoreflect.BoolKind {
 		around, _ := parent(t.paths[node].key)
-		t.tainted = append(t.tainted, around)
+		t.taint(around)
 	}
 	t.report(t.paths[node], node, "expected %s, got %s", expected(t.fields[node]), Found(node))
 }
@@ -128,13 +131,13 @@ func (t *tree) unknown(p path, key *yaml.Node, desc protoreflect.MessageDescript
 		Line: key.Line, Column: key.Column, Field: p.shown, Message: message, UnknownKey: key.Value,
 	})
 	if meant != "" {
-		t.tainted = append(t.tainted, p.field(meant).key)
+		t.taint(p.field(meant).key)
 	}
 }
 
 func (t *tree) report(p path, node *yaml.Node, format string, args ...any) {
 	t.broken[node] = true
-	t.tainted = append(t.tainted, p.key)
+	t.taint(p.key)
 	t.problems = append(t.problems, Problem{
 		Line: node.Line, Column: node.Column, Field: p.shown, Message: fmt.Sprintf(format, args...),
 	})
@@ -158,11 +161,21 @@ func (t *tree) isValueOf(node *yaml.Node, key string) bool {
 	return field != nil && node == t.nodes[key] && !field.ContainingMessage().IsMapEntry()
 }
 
+func (t *tree) taint(key string) {
+	t.tainted[key] = true
+	if outer, ok := parent(key); ok {
+		t.around[outer] = true
+	}
+}
+
 // unsure says that a rule may seem broken at a place only because something
 // there could not be read.
 func (t *tree) unsure(key string) bool {
-	for _, tainted := range t.tainted {
-		if outer, _ := parent(tainted); key == outer || within(key, tainted) || refers(key, tainted) {
+	if t.around[key] {
+		return true
+	}
+	for outer, ok := key, true; ok; outer, ok = parent(outer) {
+		if t.tainted[outer] || t.refers(outer, key[len(outer):]) {
 			return true
 		}
 	}
@@ -174,18 +187,15 @@ var references = map[string]string{
 	"leave_tokens": "buckets", "overrides": "buckets", "categories": "lanes",
 }
 
-// refers says whether a place refers to what a list of the same pool holds.
-func refers(key, list string) bool {
-	pool, ok := parent(list)
-	if !ok || !within(key, pool) {
-		return false
-	}
-	for segment := range strings.SplitSeq(key[len(pool):], separator) {
-		if to, ok := references[segment]; ok && pool+separator+to == list {
+// refers says whether a place, given by what encloses it and the rest of its
+// path, refers to a list in there whose value is not known.
+func (t *tree) refers(outer, place string) bool {
+	for segment := range strings.SplitSeq(place, separator) {
+		if to, ok := references[segment]; ok && t.tainted[outer+separator+to] {
 			return true
 		}
 	}
-	return strings.HasSuffix(key, separator+"lane") && list == pool+separator+"lanes"
+	return strings.HasSuffix(place, separator+"lane") && t.tainted[outer+separator+"lanes"]
 }
 
 // findField finds a field by its name in the API or in its JSON form.
