@@ -48,7 +48,7 @@ func Parse(name string, data []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{file: name}
+	r := &reader{file: name, runs: 1}
 	f := &File{Name: name}
 	var shared *testPolicy
 	var tests *yaml.Node

@@ -16,6 +16,8 @@ import (
 type reader struct {
 	file     string
 	problems []policy.Problem
+	// runs is how often the groups around what is being read run it.
+	runs int64
 }
 
 func (r *reader) fail(node *yaml.Node, format string, args ...any) {

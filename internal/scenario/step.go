@@ -12,8 +12,8 @@ import (
 	"github.com/admitd/admit/admission"
 )
 
-// maxRepeats bounds `times` and `repeat`, so that a slip of the pen does not
-// run for ever.
+// maxRepeats bounds how often a step runs, by its `times` and the `repeat` of the
+// groups around it together, so that a slip of the pen does not run for ever.
 const maxRepeats = 1_000_000
 
 // maxSpan is the longest that a test may last.
@@ -131,13 +131,15 @@ func (r *reader) group(s *step, node *yaml.Node, own map[string]*yaml.Node, verb
 		r.fail(node, "expected repeat and steps together")
 		return
 	}
-	s.times = r.number(own["repeat"], 1, maxRepeats)
+	s.times = r.number(own["repeat"], 1, maxRepeats/r.runs)
+	r.runs *= s.times
 	s.steps = r.steps(own["steps"], s.label+".")
+	r.runs /= s.times
 }
 
 func (r *reader) single(s *step, verbNode *yaml.Node, own map[string]*yaml.Node) {
 	if times := own["times"]; times != nil {
-		s.times = r.number(times, 1, maxRepeats)
+		s.times = r.number(times, 1, maxRepeats/r.runs)
 	}
 	if every := own["every"]; every != nil {
 		s.every = r.duration(every, 0, maxSpan)
