@@ -98,9 +98,13 @@ func (e *execution) run(ctx context.Context, work client.Work) error {
 	defer c.Close()
 	// A signal ends the waiting, but not the work: the command gets it, and ends
 	// in its own way.
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	started := ctx
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(started))
 	defer cancel(nil)
 	defer e.passSignals(cancel)()
+	if started.Err() != nil {
+		return e.ended(ctx, errInterrupted) // it came before there was anything to end
+	}
 	admitted := func() {}
 	switch {
 	case e.wait == nil:
