@@ -194,7 +194,7 @@ func FuzzReadSnapshot(f *testing.F) {
 }
 
 // newestSnapshot returns the path of a data file in the newest snapshot.
-func newestSnapshot(t *testing.T, dir, file string) string {
+func newestSnapshot(t testing.TB, dir, file string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, snapshotsDir, "*", file))
 	if err != nil || len(found) == 0 {

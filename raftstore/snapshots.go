@@ -49,13 +49,14 @@ func (s *snapshots) List() ([]*raft.SnapshotMeta, error) {
 	return slices.DeleteFunc(all, func(m *raft.SnapshotMeta) bool { return first > 0 && m.Index+1 < first }), nil
 }
 
-// whole returns the snapshots whose description agrees with its name, newest
-// first. The library does not check it, and by a wrong index entries of the log
-// would be left out.
+// whole returns the snapshots whose description agrees with its name and says
+// where the configuration is from, newest first. The library does not check it:
+// by a wrong index entries of the log would be left out, and without that of the
+// configuration the node would not elect itself.
 func (s *snapshots) whole() ([]*raft.SnapshotMeta, error) {
 	all, err := s.FileSnapshotStore.List()
 	return slices.DeleteFunc(all, func(m *raft.SnapshotMeta) bool {
-		return !strings.HasPrefix(m.ID, fmt.Sprintf("%d-%d-", m.Term, m.Index))
+		return m.ConfigurationIndex == 0 || !strings.HasPrefix(m.ID, fmt.Sprintf("%d-%d-", m.Term, m.Index))
 	}), err
 }
 
