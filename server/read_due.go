@@ -64,9 +64,9 @@ func readListEntries(in *admitv1.ListEntriesRequest) (listing, error) {
 		},
 		size: c.orDefault("page_size", in.GetPageSize(), maxItems, defaultPage),
 	}
-	if in.GetDueBefore() != nil {
-		l.filter.DueBefore = c.wall("due_before", in.GetDueBefore())
-		if l.filter.DueBefore == 0 {
+	if at := in.GetDueBefore(); at != nil {
+		l.filter.DueBefore = c.wall("due_before", at)
+		if at.GetSeconds() == 0 && at.GetNanos() == 0 {
 			c.fail("due_before", "must be after the start of 1970")
 		}
 	}

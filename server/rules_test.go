@@ -165,6 +165,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"long page", &admitv1.ListEntriesRequest{Pool: "p", PageSize: 1001}, "page_size"},
 		{"garbage for a page", &admitv1.ListEntriesRequest{Pool: "p", PageToken: "garbage"}, "page_token"},
 		{"due before 1970, listed", &admitv1.ListEntriesRequest{Pool: "p", DueBefore: &timestamppb.Timestamp{}}, "due_before"},
+		{"due before 1969, listed", &admitv1.ListEntriesRequest{Pool: "p", DueBefore: &timestamppb.Timestamp{Seconds: -1 << 25}}, "due_before"},
 		{"garbage for a dead page", &admitv1.ListDeadRequest{Pool: "p", PageToken: goodToken}, "page_token"},
 
 		{"pause of nothing", &admitv1.PauseRequest{Pool: "p"}, "target"},

@@ -107,11 +107,11 @@ func coreCode(r admission.ErrorReason) codes.Code {
 func coreStatus(e *admission.Error) *status.Status {
 	code := coreCode(e.Reason)
 	reason := admitv1.ErrorReason(admitv1.ErrorReason_value["ERROR_REASON_"+string(e.Reason)])
-	var details []protoadapt.MessageV1
-	if code == codes.InvalidArgument && e.Field != "" {
-		details = append(details, badRequest([]admission.Violation{{Field: e.Field, Message: e.Message}}))
+	if code != codes.InvalidArgument || e.Field == "" {
+		return build(code, reason, e.Message, meta(e.Meta...))
 	}
-	return build(code, reason, e.Message, meta(e.Meta...), details...)
+	found := &fieldError{violations: []admission.Violation{{Field: e.Field, Message: e.Message}}}
+	return build(code, reason, found.Error(), meta(e.Meta...), badRequest(found.violations))
 }
 
 func fieldStatus(e *fieldError) *status.Status {

@@ -94,6 +94,18 @@ func TestErrorsBecomeStatuses(t *testing.T) {
 	}
 }
 
+// Many clients show the text alone.
+func TestTheTextNamesTheField(t *testing.T) {
+	for _, err := range []error{
+		&fieldError{admission.InvalidField, []admission.Violation{{Field: "bucket", Message: "no good"}}},
+		coreError(admission.InvalidField, "bucket"),
+	} {
+		if got := tell(t, statusError(err, false)); got.text != "bucket: no good" {
+			t.Errorf("got %q", got.text)
+		}
+	}
+}
+
 func TestTheCauseStaysForTheLog(t *testing.T) {
 	cause := errors.New("disk is gone")
 	err := statusError(cause, false)
