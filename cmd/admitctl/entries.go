@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -88,7 +89,11 @@ func (f *entryFile) next(most int) ([]namedEntry, error) {
 		f.fill(spec)
 		batch = append(batch, namedEntry{spec, where})
 	}
-	if err := f.lines.Err(); err != nil {
+	err := f.lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("the line has more than %d bytes, which no entry needs", maxEntryLine)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", f.name, f.line+1, err)
 	}
 	return batch, nil
