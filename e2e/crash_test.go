@@ -21,7 +21,8 @@ import (
 const seedEnv = "ADMIT_E2E_SEED"
 
 const (
-	kills = 30
+	kills       = 30
+	firstStarts = 10
 	// answersBeforeKill keeps a kill from hitting an idle node: so many answers
 	// there were since the last one.
 	answersBeforeKill = 20
@@ -88,6 +89,28 @@ func TestKill9(t *testing.T) {
 	if len(objections) > 0 {
 		keepHistory(t, filepath.Join(dir, "history.json"), h)
 		t.Errorf("%d objections, run again with %s=%d", len(objections), seedEnv, seed)
+	}
+}
+
+// TestKill9AtTheFirstStart kills nodes while they lay out their data directory.
+// They must come up on what is there.
+func TestKill9AtTheFirstStart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	rng := rand.New(rand.NewPCG(crashSeed(t), 0))
+	dir := harness.Folder(t)
+	for i := range firstStarts {
+		node := harness.NewNode(t, filepath.Join(dir, strconv.Itoa(i)))
+		node.Launch()
+		pause(upTo(rng, 200*time.Millisecond))
+		node.Kill()
+		node.Restart()
+		_, err := node.Dial().Policy().ApplyPolicy(background, &admitv1.ApplyPolicyRequest{Policy: crashPolicy(crashLimits)})
+		if err != nil {
+			t.Errorf("apply a policy after start %d: %v", i, err)
+		}
+		node.Stop()
 	}
 }
 

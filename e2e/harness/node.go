@@ -35,13 +35,18 @@ type Node struct {
 	addr string
 }
 
+// NewNode returns an admitd, not started yet, whose data and log are in dir.
+func NewNode(t testing.TB, dir string) *Node {
+	t.Helper()
+	return &Node{t: t, binary: binary(t, "admitd"), data: filepath.Join(dir, "data"), log: filepath.Join(dir, "admitd.log")}
+}
+
 // StartNode starts an admitd whose data and log are in dir, and waits until it
 // serves.
 func StartNode(t testing.TB, dir string) *Node {
 	t.Helper()
-	n := &Node{t: t, binary: binary(t, "admitd"), data: filepath.Join(dir, "data"), log: filepath.Join(dir, "admitd.log")}
+	n := NewNode(t, dir)
 	n.Restart()
-	t.Cleanup(n.Kill)
 	return n
 }
 
@@ -54,9 +59,15 @@ func (n *Node) Stop() { n.process.Stop(15 * time.Second) }
 // Launch starts the node on its data directory and doesn't wait for it.
 func (n *Node) Launch() {
 	n.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(n.log), 0o755); err != nil {
+		n.t.Fatalf("make the node's folder: %v", err)
+	}
 	n.logged = 0
 	if info, err := os.Stat(n.log); err == nil {
 		n.logged = info.Size()
+	}
+	if n.process == nil {
+		n.t.Cleanup(n.Kill)
 	}
 	n.process = start(n.t, n.log, exec.Command(n.binary, "--data", n.data,
 		"--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--log-format", "json"))
