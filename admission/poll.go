@@ -140,7 +140,7 @@ func (s *State) PollDelay(at Instant, w Wall, op *NextDue) (wait time.Duration, 
 			return 0, true
 		}
 	}
-	soonest := never
+	at, soonest := max(at, s.t), never
 	if next, any := p.dormant.Min(); any {
 		soonest = min(soonest, at.Add(max(next.at.first.Sub(w), 0)))
 	}
