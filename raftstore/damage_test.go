@@ -5,10 +5,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
+	walfs "github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
 
 	"github.com/admitd/admit/admission"
 	"github.com/admitd/admit/internal/clock"
@@ -155,6 +160,30 @@ func TestAWriteCutShortIsDropped(t *testing.T) {
 	n := startNode(t, cfg, clock.System())
 	if got := n.release(token); got != admission.LeaseReleased {
 		t.Errorf("release: %v", got)
+	}
+}
+
+// fullDisk has no room for another segment.
+type fullDisk struct{ types.SegmentFiler }
+
+func (fullDisk) Create(types.SegmentInfo) (types.SegmentWriter, error) { return nil, syscall.ENOSPC }
+
+func TestAFullDiskIsNamed(t *testing.T) {
+	const size = 64 << 10
+	dir := t.TempDir()
+	segments := &walSegments{SegmentFiler: segment.NewFiler(dir, walfs.New())}
+	w, err := wal.Open(dir, wal.WithCodec(logCodec{}), wal.WithSegmentFiler(segments), wal.WithSegmentSize(size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	segments.SegmentFiler = fullDisk{segments.SegmentFiler}
+	log := &walLog{w, segments}
+	for i := uint64(1); err == nil && i < 5; i++ {
+		err = log.StoreLogs([]*raft.Log{{Index: i, Term: 1, Data: make([]byte, size/2)}})
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v", err)
 	}
 }
 

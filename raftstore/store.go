@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-	wal "github.com/hashicorp/raft-wal"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/admitd/admit/admission"
@@ -30,7 +29,7 @@ type Store struct {
 	nodeID  string
 
 	lock      *os.File
-	wal       *wal.WAL
+	wal       *walLog
 	end       *logEnd
 	snapshots *snapshots
 	raft      *raft.Raft

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
 	walfs "github.com/hashicorp/raft-wal/fs"
 	"github.com/hashicorp/raft-wal/metadb"
@@ -22,17 +24,33 @@ import (
 // segments whatever it was given, and then refuses to open them again. So the
 // number is put right on the two ways that it takes to the disk: the segment's
 // header (walSegments) and the list of segments (walMeta).
-func openWAL(dir string, log hclog.Logger) (*wal.WAL, error) {
+func openWAL(dir string, log hclog.Logger) (*walLog, error) {
+	segments := &walSegments{SegmentFiler: segment.NewFiler(dir, walfs.New())}
 	w, err := wal.Open(dir,
 		wal.WithCodec(logCodec{}),
 		wal.WithMetaStore(walMeta{&metadb.BoltMetaDB{}}),
-		wal.WithSegmentFiler(walSegments{segment.NewFiler(dir, walfs.New())}),
+		wal.WithSegmentFiler(segments),
 		wal.WithLogger(log),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("open the log in %s: %w", dir, err)
 	}
-	return w, nil
+	return &walLog{w, segments}, nil
+}
+
+// walLog says why no new segment was begun, where the library says only that the
+// old one is sealed.
+type walLog struct {
+	*wal.WAL
+	segments *walSegments
+}
+
+func (l *walLog) StoreLogs(logs []*raft.Log) error {
+	err := l.WAL.StoreLogs(logs)
+	if why := l.segments.failed.Load(); why != nil && errors.Is(err, types.ErrSealed) {
+		return fmt.Errorf("begin a new segment: %w", *why)
+	}
+	return err
 }
 
 // checkWAL returns an error if dir has no list of segments: raft-wal would delete
@@ -93,11 +111,19 @@ func guard(use func() error) (err error) {
 	return use()
 }
 
-type walSegments struct{ types.SegmentFiler }
+type walSegments struct {
+	types.SegmentFiler
+	// failed is why no segment could be created, last.
+	failed atomic.Pointer[error]
+}
 
-func (f walSegments) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
+func (f *walSegments) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
 	info.Codec = logCodecID
-	return f.SegmentFiler.Create(info)
+	w, err := f.SegmentFiler.Create(info)
+	if err != nil {
+		f.failed.Store(&err)
+	}
+	return w, err
 }
 
 // lastIndex returns the index of the last entry of the log in dir, or 0.
