@@ -63,7 +63,7 @@ func (s *State) answer(a *ask) {
 		return
 	}
 	d := a.demand
-	if !s.fits(d, a.op.Cost, s.t) || s.memoryRefuses(a) {
+	if !s.fits(d, a.op.Cost, s.t) || !d.tenant.mayRegister() || a.forgets(s.t) {
 		a.result.Decision.Shed = s.explain(a, s.t)
 		return
 	}
@@ -81,11 +81,9 @@ func (s *State) answer(a *ask) {
 	s.reseatTenant(d.tenant)
 }
 
-// memoryRefuses says whether granting the ask would need more memory than the
-// pool's limits allow.
-func (s *State) memoryRefuses(a *ask) bool {
-	t := a.demand.tenant
-	return !t.mayRegister() || a.op.RequestID != "" && t.pool.requestsFull()
+// forgets says whether the ask has an id that the pool could not remember.
+func (a *ask) forgets(now Instant) bool {
+	return a.op.RequestID != "" && a.demand.tenant.pool.requestsFull(now)
 }
 
 // fits says whether one permit of that cost may be granted to the demand now:
@@ -104,7 +102,13 @@ func (s *State) fits(d *demand, cost int64, now Instant) bool {
 func (s *State) Decide(at Instant, op *Acquire) *AcquireResult {
 	at = max(at, s.t)
 	a, res := s.hear(op, at)
-	if a != nil && (!s.fits(a.demand, op.Cost, at) || s.memoryRefuses(a)) {
+	if a == nil {
+		return res
+	}
+	t := a.demand.tenant
+	// An entry of that moment would forget idle tenants first.
+	room := t.mayRegister() || t.pool.idleBy(at)
+	if !room || !s.fits(a.demand, op.Cost, at) || a.forgets(at) {
 		res.Decision.Shed = s.explain(a, at)
 	}
 	return res

@@ -1,5 +1,7 @@
 package admission
 
+import "slices"
+
 // Apply decides one log entry and returns one Result for each of its operations,
 // in their order.
 //
@@ -93,6 +95,8 @@ type contest struct {
 	pool  *pool
 	asks  []*ask
 	polls []*poll
+	// echoes are polls with the request id of one before them.
+	echoes []*poll
 }
 
 // decide dispatches what is asked for, pool by pool.
@@ -110,18 +114,31 @@ func (s *State) decide(ops []Op, results []Result) {
 			q, res := s.attend(op)
 			results[i] = res
 			if q != nil {
-				c := s.contest(q.pool)
-				c.polls = append(c.polls, q)
+				s.contest(q.pool).join(q)
 			}
 		}
 	}
 	for i := range s.contests {
 		c := &s.contests[i]
 		s.dispatch(c.pool, c.asks, c.polls)
+		for _, q := range c.echoes {
+			s.replayPoll(q)
+		}
 		clear(c.asks)
 		clear(c.polls)
+		clear(c.echoes)
 	}
 	s.contests = s.contests[:0]
+}
+
+// join adds a poll. One that is sent twice in one entry is to claim once.
+func (c *contest) join(q *poll) {
+	same := func(other *poll) bool { return other.op.RequestID == q.op.RequestID }
+	if q.op.RequestID != "" && slices.ContainsFunc(c.polls, same) {
+		c.echoes = append(c.echoes, q)
+		return
+	}
+	c.polls = append(c.polls, q)
 }
 
 // contest returns the pool's contest of this entry.
@@ -134,7 +151,7 @@ func (s *State) contest(p *pool) *contest {
 	if n := len(s.contests); n < cap(s.contests) { // its slices serve again
 		s.contests = s.contests[:n+1]
 		c := &s.contests[n]
-		c.pool, c.asks, c.polls = p, c.asks[:0], c.polls[:0]
+		c.pool, c.asks, c.polls, c.echoes = p, c.asks[:0], c.polls[:0], c.echoes[:0]
 		return c
 	}
 	s.contests = append(s.contests, contest{pool: p})

@@ -9,9 +9,9 @@ func (s *State) explain(a *ask, now Instant) *Shed {
 	if !a.demand.tenant.mayRegister() {
 		x.add(Cardinality, Limit{Name: "limits.tenants", Scope: ScopePool, Capacity: x.pool.limits.Tenants, Used: x.pool.strangers, Asked: 1}, never)
 	}
-	if a.op.RequestID != "" && x.pool.requestsFull() {
+	if a.op.RequestID != "" && x.pool.requestsFull(now) {
 		x.add(Cardinality, Limit{Name: "limits.request_ids", Scope: ScopePool, Capacity: x.pool.limits.RequestIDs, Used: int64(x.pool.requests.len()), Asked: 1},
-			x.pool.requests.at(x.pool.requests.len()-int(x.pool.limits.RequestIDs)).at.Add(memoryWindow))
+			x.pool.requestsFreeAt())
 	}
 	return x.shed()
 }

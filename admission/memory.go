@@ -118,8 +118,18 @@ func (s *State) adoptRequest(r *requestRow) {
 	r.pool.requests.push(r)
 }
 
-// requestsFull says whether the pool can remember no further id.
-func (p *pool) requestsFull() bool { return int64(p.requests.len()) >= p.limits.RequestIDs }
+// requestsFull says whether the pool can remember no further id at that moment,
+// when all that the window has passed is forgotten.
+func (p *pool) requestsFull(now Instant) bool { return now < p.requestsFreeAt() }
+
+// requestsFreeAt returns when the pool can remember one more id.
+func (p *pool) requestsFreeAt() Instant {
+	over := p.requests.len() - int(p.limits.RequestIDs)
+	if over < 0 {
+		return 0
+	}
+	return p.requests.at(over).at.Add(memoryWindow)
+}
 
 // forgetOld drops what the window has passed.
 func (s *State) forgetOld(p *pool) {

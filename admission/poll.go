@@ -31,7 +31,7 @@ func (s *State) attend(op *NextDue) (*poll, *NextDueResult) {
 	if s.replayPoll(q) {
 		return nil, res
 	}
-	if op.RequestID != "" && p.requestsFull() {
+	if op.RequestID != "" && p.requestsFull(s.t) {
 		res.refused = Cardinality
 		return nil, res
 	}
@@ -136,7 +136,7 @@ func (s *State) PollDelay(at Instant, w Wall, op *NextDue) (wait time.Duration, 
 		return 0, true
 	}
 	if op.RequestID != "" {
-		if _, seen := s.requests.Get(requestItem{pool: p.num, id: op.RequestID}); seen || p.requestsFull() {
+		if _, seen := s.requests.Get(requestItem{pool: p.num, id: op.RequestID}); seen || p.requestsFull(at) {
 			return 0, true
 		}
 	}

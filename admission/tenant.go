@@ -82,6 +82,12 @@ func (t *tenant) mayRegister() bool {
 	return t.known() || !t.strange() || t.pool.strangers < t.pool.limits.Tenants
 }
 
+// idleBy says whether a tenant may be forgotten by that moment.
+func (p *pool) idleBy(now Instant) bool {
+	first, ok := p.idle.Min()
+	return ok && first.at <= now
+}
+
 // register makes the tenant known.
 func (s *State) register(t *tenant) {
 	if t.known() {
