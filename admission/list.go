@@ -42,6 +42,9 @@ type DeadEntry struct {
 // place, by due time, then by arrival. It goes through all entries of the
 // tenant, or of every tenant.
 func (im *Image) ListEntries(f ListFilter, afterDue Wall, afterSeq uint64, limit int) ([]ListedEntry, *Error) {
+	if limit <= 0 {
+		return nil, nil
+	}
 	after := place{afterDue, afterSeq}
 	var page latestFirst
 	err := im.entriesOf(f.Pool, f.Tenant, "", func(e *entryRow) bool {
