@@ -123,6 +123,17 @@ func (s *State) conclude(q *poll) {
 // claimNonce keeps the tokens of one call's claims apart from each other.
 func claimNonce(nonce uint64, i int) uint64 { return nonce + uint64(i)*0x9e3779b97f4a7c15 }
 
+// Remembers says whether the NextDue has the request id of an earlier one: its
+// answer waits for nothing.
+func (s *State) Remembers(op *NextDue) bool {
+	p := s.pools.byName(op.Pool)
+	if p == nil || op.RequestID == "" {
+		return false
+	}
+	_, seen := s.requests.Get(requestItem{pool: p.num, id: op.RequestID})
+	return seen
+}
+
 // PollDelay says whether a NextDue would be served at that moment (0), or after
 // what time it is worth asking again; ok is false if only an event can help.
 // It may be early, never late.
@@ -135,10 +146,8 @@ func (s *State) PollDelay(at Instant, w Wall, op *NextDue) (wait time.Duration, 
 	if err != nil {
 		return 0, true
 	}
-	if op.RequestID != "" {
-		if _, seen := s.requests.Get(requestItem{pool: p.num, id: op.RequestID}); seen || p.requestsFull(at) {
-			return 0, true
-		}
+	if op.RequestID != "" && (s.Remembers(op) || p.requestsFull(at)) {
+		return 0, true
 	}
 	at, soonest := max(at, s.t), never
 	if next, any := p.dormant.Min(); any {

@@ -114,13 +114,27 @@ func (s *Store) NextDue(ctx context.Context, req Request, maxWait time.Duration)
 			return Answer{}, err
 		}
 		if c == nil {
-			return t.idle(op, req.HeldRows), nil
+			return s.goHome(ctx, t, req)
 		}
 		a, again, err := t.claim(c, p, try)
 		if !again {
 			return a, err
 		}
 	}
+}
+
+// goHome answers a poll that waited in vain. If it is a retry that came while the
+// first try was under way, it is given the claims of that.
+func (s *Store) goHome(ctx context.Context, t *term, req Request) (Answer, error) {
+	op := req.Op.(*admission.NextDue)
+	if !t.polls.remembered(op) {
+		return t.idle(op, req.HeldRows), nil
+	}
+	answers, err := s.Do(ctx, req)
+	if err != nil {
+		return Answer{}, err
+	}
+	return answers[0], nil
 }
 
 // patience returns how long a poll may wait.

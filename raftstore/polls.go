@@ -90,7 +90,7 @@ func (ps *polls) enter(ctx context.Context, req Request, park bool) (*parkedPoll
 	delay, ok := ps.delay(op)
 	now := ok && delay == 0
 	switch {
-	case now && (len(g.waiting) == 0 && g.out < g.window || ps.isReplay(g)):
+	case ps.remembered(op), now && len(g.waiting) == 0 && g.out < g.window:
 		ps.letGo(p)
 		ps.dropIfEmpty(g)
 		return p, nil
@@ -107,14 +107,11 @@ func (ps *polls) enter(ctx context.Context, req Request, park bool) (*parkedPoll
 	return p, nil
 }
 
-// isReplay says whether a poll that would be served, although the head of its
-// group would not, is one that the core remembers.
-func (ps *polls) isReplay(g *pollGroup) bool {
-	if len(g.waiting) == 0 {
-		return false
-	}
-	delay, ok := ps.delay(g.waiting[0].op)
-	return !ok || delay > 0
+// remembered says whether a poll is a retry: it gets the claims that it had and
+// takes nobody's turn.
+func (ps *polls) remembered(op *admission.NextDue) (yes bool) {
+	ps.t.s.fsm.read(func(st *admission.State) { yes = st.Remembers(op) })
+	return yes
 }
 
 // leave is for a poll that stops waiting. It returns false if the poll waits no

@@ -226,6 +226,30 @@ func TestParkedPollsAreBounded(t *testing.T) {
 	n.waitParked(0)
 }
 
+// A retried poll gets the claims that it had, though as many polls are being
+// served as may be.
+func TestARetriedPollTakesNobodysTurn(t *testing.T) {
+	n, _ := startMail(t, Config{})
+	n.schedule(0, "k1")
+	op := &admission.NextDue{Pool: "mail", MaxItems: 1, RequestID: "r"}
+	first := n.do(op).Result.(*admission.NextDueResult)
+	ps := n.term.Load().polls
+	ps.mu.Lock()
+	ps.group(op).out = maxWindow
+	ps.mu.Unlock()
+	for name, wait := range map[string]time.Duration{"at once": 0, "held open": time.Minute} {
+		again := &admission.NextDue{Pool: "mail", MaxItems: 1, RequestID: "r"}
+		a, err := n.NextDue(t.Context(), Request{Op: again}, wait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := a.Result.(*admission.NextDueResult)
+		if !r.Replayed || len(r.Claims) != 1 || r.Claims[0].Permit.Token != first.Claims[0].Permit.Token {
+			t.Errorf("%s: the retry got %+v, want the claims of the first try", name, r)
+		}
+	}
+}
+
 func TestPollsEndBeforeTheirDeadline(t *testing.T) {
 	n, clk := startMail(t, Config{})
 	if got := n.patience(t.Context(), time.Minute); got != time.Minute {
