@@ -1,9 +1,13 @@
 package main
 
 import (
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +28,8 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"occupy": occupy,
 			"await":  await,
+			"crowd":  crowd,
+			"fetch":  fetch,
 		},
 	})
 }
@@ -37,6 +43,44 @@ func occupy(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { _ = l.Close() })
 	ts.Setenv(args[0], l.Addr().String())
+}
+
+// crowd connects to an address in a file, many times: `crowd FILE REGEXP N`.
+func crowd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: crowd FILE REGEXP N")
+	}
+	n, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	addr := find(ts, args[0], args[1])
+	for range n {
+		conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+		ts.Check(err)
+		ts.Defer(func() { _ = conn.Close() })
+	}
+}
+
+// fetch prints what is at a URL in a file: `fetch FILE REGEXP`.
+func fetch(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: fetch FILE REGEXP")
+	}
+	c := http.Client{Timeout: 8 * time.Second} // less than a server lets a caller take to speak
+	defer c.CloseIdleConnections()
+	resp, err := c.Get(find(ts, args[0], args[1]))
+	ts.Check(err)
+	defer resp.Body.Close()
+	_, err = io.Copy(ts.Stdout(), resp.Body)
+	ts.Check(err)
+}
+
+// find returns the group of a regular expression in a file.
+func find(ts *testscript.TestScript, file, expr string) string {
+	found := regexp.MustCompile(expr).FindStringSubmatch(ts.ReadFile(file))
+	if len(found) != 2 {
+		ts.Fatalf("%s has no %s", file, expr)
+	}
+	return found[1]
 }
 
 // await waits until a file has a text: `await FILE TEXT`.

@@ -100,28 +100,6 @@ func (n *Node) GRPCAddr() string { return n.grpcListener.Addr().String() }
 // HTTPAddr is where metrics and health are served.
 func (n *Node) HTTPAddr() string { return n.httpListener.Addr().String() }
 
-// listen takes both ports first: one that is taken is the likeliest mistake.
-func (n *Node) listen(context.Context) (err error) {
-	if n.grpcListener, err = n.listenOn("grpc_addr", n.cfg.GRPCAddr); err != nil {
-		return err
-	}
-	n.httpListener, err = n.listenOn("http_addr", n.cfg.HTTPAddr)
-	return err
-}
-
-func (n *Node) listenOn(key, addr string) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
-	}
-	n.onStop(func(context.Context) { _ = l.Close() }) // it is closed already if it was served
-	// A name may stand for any address.
-	if tcp, ok := l.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
-		return nil, fmt.Errorf("%s: %s is %s, which is not on the loopback interface", key, addr, l.Addr())
-	}
-	return l, nil
-}
-
 func (n *Node) openStore(context.Context) (err error) {
 	n.store, err = raftstore.Open(raftstore.Config{Dir: n.cfg.Data}, n.log, n.reg, clock.System())
 	if err != nil {
