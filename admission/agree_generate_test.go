@@ -76,14 +76,6 @@ func (g *generator) entry() admission.Entry {
 		e.T -= admission.Instant(g.span())
 	}
 	e.Ops = list(g, "ops", 0, pick(g, "most ops", 2, 1, 3, 8), g.op)
-	named := make(map[string]bool)
-	for _, op := range e.Ops {
-		if call, ok := op.(*admission.NextDue); ok && named[call.Pool+call.RequestID] {
-			call.RequestID = ""
-		} else if ok {
-			named[call.Pool+call.RequestID] = true
-		}
-	}
 	return e
 }
 

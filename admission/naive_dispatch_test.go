@@ -43,6 +43,8 @@ type naiveContest struct {
 	pool  *naivePool
 	asks  []*naiveAsk
 	calls []*naiveCall
+	// echoes have the request id of a call before them.
+	echoes []*naiveCall
 }
 
 // dispatch answers all that an entry asks for, pool by pool in the order of the
@@ -73,8 +75,7 @@ func (n *naive) dispatch(ops []admission.Op, results []admission.Result) {
 			call := n.openCall(op)
 			n.calls = append(n.calls, call)
 			if results[i] = call.res; !call.closed {
-				c := in(call.pool)
-				c.calls = append(c.calls, call)
+				in(call.pool).join(call)
 			}
 		}
 	}
@@ -87,10 +88,27 @@ func (n *naive) dispatch(ops []admission.Op, results []admission.Result) {
 		for _, call := range c.calls {
 			n.closeCall(call)
 		}
+		for _, call := range c.echoes {
+			if r, ok := n.request(c.pool, "", call.op.RequestID); ok {
+				n.replayCall(call, r)
+			}
+		}
 	}
 	for _, p := range n.pools {
 		n.endBusyPeriods(p)
 	}
+}
+
+// join adds a call; one that is sent twice is served once.
+func (c *naiveContest) join(call *naiveCall) {
+	for _, other := range c.calls {
+		if other.op.RequestID != "" && other.op.RequestID == call.op.RequestID {
+			call.closed = true
+			c.echoes = append(c.echoes, call)
+			return
+		}
+	}
+	c.calls = append(c.calls, call)
 }
 
 func (n *naive) open(op *admission.Acquire) *naiveAsk {

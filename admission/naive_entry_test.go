@@ -16,7 +16,7 @@ type naiveEntry struct {
 
 	due, first admission.Wall
 	seq        uint64
-	waits      bool // for a retry, since it came back before it was due
+	waits      bool // for a retry: it came back before it was due
 	attempts   int32
 	unstarted  int
 	claim      *naivePermit
@@ -27,8 +27,9 @@ type naiveEntry struct {
 
 func (e *naiveEntry) queued() bool { return e.claim == nil && !e.dead }
 
-// ripe says whether an entry may be claimed at a time.
-func (e *naiveEntry) ripe(w admission.Wall) bool { return e.queued() && e.due <= w }
+// ripe says whether an entry may be claimed at a time. One that waited for a
+// retry has to be promoted before.
+func (e *naiveEntry) ripe(w admission.Wall) bool { return e.queued() && e.due <= w && !e.waits }
 
 func (p *naivePool) entry(tenant, key string) *naiveEntry {
 	for _, e := range p.entries {

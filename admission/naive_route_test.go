@@ -48,11 +48,9 @@ func (n *naive) promote() {
 	for _, p := range n.pools {
 		for _, t := range p.tenants {
 			for _, d := range t.demands {
-				ripe := p.ripeOf(d, n.w)
 				d.prune(p, n.w)
 				seen := slices.Clone(d.ring)
-				slices.SortFunc(ripe, byDue)
-				for _, e := range ripe {
+				for _, e := range p.dueOf(d, n.w) {
 					if !slices.Contains(seen, e.spec.Route) {
 						seen = append(seen, e.spec.Route)
 						fresh = append(fresh, route{d, e})
@@ -65,6 +63,20 @@ func (n *naive) promote() {
 	for _, r := range fresh[:min(len(fresh), naiveSweep)] {
 		r.d.ring = append(r.d.ring, r.head.spec.Route)
 	}
+	for _, p := range n.pools {
+		for _, e := range p.entries {
+			e.waits = e.waits && e.due > n.w
+		}
+	}
+}
+
+// dueOf are the queued entries of a demand that are due, by when they came due.
+func (p *naivePool) dueOf(d *naiveDemand, w admission.Wall) []*naiveEntry {
+	due := deleteIf(p.entries, func(e *naiveEntry) bool {
+		return e.tenant != d.tenant.id || e.lane != d.lane || !e.queued() || e.due > w
+	})
+	slices.SortFunc(due, byDue)
+	return due
 }
 
 // byDue orders entries by when they came due, which for those that came back due
