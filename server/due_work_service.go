@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
@@ -10,6 +11,30 @@ import (
 type dueWorkService struct {
 	admitv1.UnsafeDueWorkServiceServer
 	store Store
+	// listing has a place for each list that may be made at a time. A list goes
+	// through all entries: many at once would leave decisions no time, and would
+	// be made even for callers that have long gone.
+	listing chan struct{}
+}
+
+func newDueWorkService(store Store) *dueWorkService {
+	return &dueWorkService{store: store, listing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4))}
+}
+
+// image returns the picture to make a list of, once it is the list's turn. The
+// caller calls done after that.
+func (s *dueWorkService) image(ctx context.Context) (im *admission.Image, done func(), err error) {
+	select {
+	case s.listing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	done = func() { <-s.listing }
+	if im, err = s.store.Image(ctx); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return im, done, nil
 }
 
 func (s *dueWorkService) Schedule(ctx context.Context, in *admitv1.ScheduleRequest) (*admitv1.ScheduleResponse, error) {
@@ -47,10 +72,11 @@ func (s *dueWorkService) ListEntries(ctx context.Context, in *admitv1.ListEntrie
 	if err != nil {
 		return nil, err
 	}
-	image, err := s.store.Image(ctx)
+	image, done, err := s.image(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	rows, failed := image.ListEntries(l.filter, l.after.due, l.after.seq, l.size+1)
 	if failed != nil {
 		return nil, failed
@@ -63,10 +89,11 @@ func (s *dueWorkService) ListDead(ctx context.Context, in *admitv1.ListDeadReque
 	if err != nil {
 		return nil, err
 	}
-	image, err := s.store.Image(ctx)
+	image, done, err := s.image(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	rows, failed := image.ListDead(l.pool, l.tenant, l.after.tenant, l.after.key, l.size+1)
 	if failed != nil {
 		return nil, failed

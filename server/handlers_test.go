@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -347,5 +349,32 @@ func TestEveryReasonOfTheCoreHasOneInTheAPI(t *testing.T) {
 	}
 	if len(reasons)+1 != len(admitv1.Reason_name) {
 		t.Errorf("%d of %d reasons are told", len(reasons), len(admitv1.Reason_name)-1)
+	}
+}
+
+func TestListsWaitForTheirTurn(t *testing.T) {
+	s := newDueWorkService(newFakeStore())
+	for range cap(s.listing) {
+		s.listing <- struct{}{}
+	}
+	given, up := context.WithCancel(t.Context())
+	up()
+	if _, err := s.ListEntries(given, &admitv1.ListEntriesRequest{Pool: "p"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("entries were listed for nobody: %v", err)
+	}
+	if _, err := s.ListDead(given, &admitv1.ListDeadRequest{Pool: "p"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("the dead were listed for nobody: %v", err)
+	}
+	<-s.listing
+	// Every list gives its place back, one that fails too.
+	for range 2 {
+		_, err := s.ListEntries(t.Context(), &admitv1.ListEntriesRequest{Pool: "p"})
+		if got := tell(t, statusError(err, true)); got.reason != "POOL_NOT_FOUND" {
+			t.Errorf("got %+v", got)
+		}
+		_, err = s.ListDead(t.Context(), &admitv1.ListDeadRequest{Pool: "p"})
+		if got := tell(t, statusError(err, true)); got.reason != "POOL_NOT_FOUND" {
+			t.Errorf("got %+v", got)
+		}
 	}
 }

@@ -54,7 +54,7 @@ func New(store Store, log *slog.Logger, reg prometheus.Registerer) (*Server, err
 	g := grpc.NewServer(append(transportLimits(), interceptors(log, calls, drain)...)...)
 	s := &Server{grpc: g, drain: drain}
 	admitv1.RegisterAdmissionServiceServer(g, &admissionService{store: store, metrics: decisions, drain: drain})
-	admitv1.RegisterDueWorkServiceServer(g, &dueWorkService{store: store})
+	admitv1.RegisterDueWorkServiceServer(g, newDueWorkService(store))
 	admitv1.RegisterPolicyServiceServer(g, &policyService{store: store, log: log})
 	admitv1.RegisterStatusServiceServer(g, &statusService{store: store})
 	s.health = newHealthReporter(store, slices.Collect(maps.Keys(g.GetServiceInfo())))
