@@ -173,3 +173,62 @@ func TestABlockedBucketWithNumbersIsCutToThem(t *testing.T) {
 	s.apply(pool(1, false))
 	want(t, "wait", refusal(t, s.do(0, ask("a", 1))[0]).RetryAfter, time.Hour)
 }
+
+// claim gets the only entry that is due.
+func (s *scripted) claim(after time.Duration) admission.Claim {
+	s.t.Helper()
+	got := s.do(after, &admission.NextDue{Pool: "p", MaxItems: 1, TTL: time.Hour})[0].(*admission.NextDueResult)
+	if len(got.Claims) != 1 {
+		s.t.Fatalf("%d claims", len(got.Claims))
+	}
+	return got.Claims[0]
+}
+
+func (s *scripted) release(c admission.Claim, outcome admission.Outcome, miss bool) {
+	s.t.Helper()
+	s.do(0, &admission.Release{
+		Token: c.Permit.Token, Outcome: outcome, Miss: miss, ActualCost: admission.Absent, RetryAfter: admission.Absent,
+	})
+}
+
+func TestAGridCatchesUpTheOldestAndCountsTheRest(t *testing.T) {
+	s := script(t, admission.PoolPolicy{})
+	op := plan("a", "k")
+	op.Entries[0].Every = time.Second
+	anchor := s.wall
+	s.do(0, op)
+	for i := range 64 {
+		c := s.claim([]time.Duration{99 * time.Second, 0}[min(i, 1)])
+		want(t, "boundary", c.DueAt, anchor.Add(time.Duration(i)*time.Second))
+		want(t, "more to catch up", c.CatchUp, i < 63)
+		s.release(c, []admission.Outcome{admission.OutcomeDone, admission.OutcomeDead}[i%2], false)
+	}
+	health := s.core.Health(s.at, s.wall, "p")[0]
+	want(t, "skipped", health.Skipped, 36)
+	want(t, "dead letters", health.Dead, 32)
+	c := s.claim(time.Second)
+	want(t, "the grid goes on at", c.DueAt, anchor.Add(100*time.Second))
+}
+
+func TestACadenceCountsFromTheEndOfTheClaim(t *testing.T) {
+	s := script(t, admission.PoolPolicy{
+		Cadences: []admission.CadencePolicy{{Name: "c", Base: time.Minute, Factor: 3, Max: 5 * time.Minute}},
+		Retry:    admission.RetryPolicy{MaxAttempts: 1},
+	})
+	op := plan("a", "k")
+	op.Entries[0].Cadence = "c"
+	s.do(0, op)
+	c := s.claim(0)
+	for _, miss := range []struct {
+		is   bool
+		then time.Duration
+	}{{true, 3 * time.Minute}, {true, 5 * time.Minute}, {false, time.Minute}} {
+		s.release(c, admission.OutcomeDone, miss.is)
+		c = s.claim(miss.then)
+		want(t, "due when the delay has passed", c.DueAt, s.wall)
+	}
+	expired := s.wall.Add(time.Hour)
+	c = s.claim(time.Hour + 10*time.Minute) // it expires, and its occurrence dies
+	want(t, "due after an expiry that was seen late", c.DueAt, expired.Add(3*time.Minute))
+	want(t, "dead letters", s.core.Health(s.at, s.wall, "p")[0].Dead, 1)
+}

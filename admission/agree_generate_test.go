@@ -225,6 +225,12 @@ func (g *generator) spec() admission.EntrySpec {
 	} else {
 		spec.DueAt = g.wall.Add(pick(g, "due at", 0, -time.Second, -time.Minute, time.Second, 30*time.Second))
 	}
+	switch pick(g, "recurs", "", "", "every", "cadence") {
+	case "every":
+		spec.Every = pick(g, "every", time.Second, 3*time.Second, time.Minute)
+	case "cadence":
+		spec.Cadence = pick(g, "cadence", "c", "c", "c", "d")
+	}
 	return spec
 }
 
@@ -234,6 +240,7 @@ func (g *generator) release() *admission.Release {
 		Outcome: pick(g, "outcome", admission.OutcomeDone, admission.OutcomeFailed, admission.OutcomeThrottled,
 			admission.OutcomeNotStarted, admission.OutcomeFailed, admission.OutcomeThrottled, admission.OutcomeDead),
 	}
+	op.Miss = g.chance(3, "miss")
 	if g.chance(4, "settle") {
 		op.ActualCost = pick[int64](g, "actual", 0, 1, 2, 5, 50)
 	}

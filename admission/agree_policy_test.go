@@ -47,6 +47,11 @@ func (g *generator) drawPool(name string) admission.PoolPolicy {
 			p.Buckets = append(p.Buckets, g.drawBucket(bucket))
 		}
 	}
+	for _, cadence := range []string{"c", "d"} {
+		if g.chance(2, "has a cadence") {
+			p.Cadences = append(p.Cadences, g.drawCadence(cadence))
+		}
+	}
 	g.drawLanes(&p)
 	g.drawTenants(&p)
 	return p
@@ -69,6 +74,13 @@ func (g *generator) drawBucket(name string) admission.BucketPolicy {
 		b.Refill, b.Period, b.OneShot = 0, 0, true
 	}
 	return b
+}
+
+func (g *generator) drawCadence(name string) admission.CadencePolicy {
+	return admission.CadencePolicy{
+		Name: name, Base: pick(g, "cadence base", time.Second, 3*time.Second),
+		Factor: pick[int64](g, "factor", 0, 1, 3), Max: pick(g, "cadence max", 0, 3*time.Second, 10*time.Second),
+	}
 }
 
 func (g *generator) drawLanes(p *admission.PoolPolicy) {

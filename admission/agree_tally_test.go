@@ -42,6 +42,11 @@ func (c tally) result(res admission.Result) {
 	case *admission.NextDueResult:
 		c.outcome("next due", r.Err, fmt.Sprintf("replayed=%v", r.Replayed))
 		c["claim"] += len(r.Claims)
+		for _, claim := range r.Claims {
+			if claim.CatchUp {
+				c["claim with more to catch up"]++
+			}
+		}
 	case *admission.RenewResult:
 		for _, renewal := range r.Renewals {
 			c[fmt.Sprintf("renew %d", renewal.Result)]++

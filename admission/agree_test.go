@@ -174,7 +174,9 @@ func (a *agreement) shedding(at admission.Instant, w admission.Wall, op *admissi
 func (a *agreement) pool(at admission.Instant, w admission.Wall, p *naivePool) {
 	a.t.Helper()
 	name := p.policy.Name
-	a.same("health of "+name, []admission.PoolHealth{a.n.health(at, w, p)}, a.core.Health(at, w, name))
+	health := a.n.health(at, w, p)
+	a.same("health of "+name, []admission.PoolHealth{health}, a.core.Health(at, w, name))
+	a.seen["views with skipped boundaries"] += int(min(health.Skipped, 1))
 	a.same("next due in "+name, a.n.nextDueIn(name, w), a.core.NextDueIn(name, w))
 	for _, tenant := range tenantNames {
 		got := a.core.Shedding(at, w, admission.SheddingQuery{Pool: name, Tenant: tenant, HeldRows: 1})

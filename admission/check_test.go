@@ -103,8 +103,10 @@ func (c *census) checkEntries() {
 	c.entries.Scan(func(i entryItem) bool {
 		e, d := i.row, i.row.demand()
 		where := "entry " + d.tenant.id + "/" + e.key
-		c.equal(where+" is keyed by its names", entryItem{i.tenant, i.key, e}, e.item())
+		c.equal(where+" is keyed by its names", entryItem{i.tenant, i.key, i.letter, e}, e.item())
 		c.equal(where+" has a known demand", d.row != nil && slices.Contains(d.tenant.demands, d), true)
+		c.equal(where+" is dead if it is a letter", e.letter == 0 || e.state == entryDead, true)
+		c.equal(where+" is not dead if it recurs", e.recur == nil || e.state != entryDead, true)
 		p := d.tenant.pool
 		entries[p]++
 		tenants[d.tenant]++

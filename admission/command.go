@@ -116,6 +116,8 @@ const Absent = -1
 type Release struct {
 	Token   Token
 	Outcome Outcome
+	// Miss reports with OutcomeDone that nothing was found, for a cadence.
+	Miss bool
 	// ActualCost settles the estimate, or is Absent.
 	ActualCost int64
 	// RetryAfter is what the provider asked for, or Absent.
@@ -136,7 +138,12 @@ type EntrySpec struct {
 	DueAt    Wall
 	DueIn    time.Duration
 	Relative bool
-	// MaxAttempts 0 means the pool's.
+	// Every makes it recur on a fixed grid from the due time on, 0 not.
+	Every time.Duration
+	// Cadence makes it recur at the pool's cadence of that name, empty not.
+	Cadence string
+	// MaxAttempts 0 means the pool's. Recurring entries count them for each
+	// occurrence.
 	MaxAttempts int32
 }
 

@@ -117,6 +117,11 @@ func (s *State) configurePool(p *pool, cfg *PoolPolicy) {
 	p.permitTTL = firstOf(cfg.PermitTTL, defaultTTL)
 	p.maxPause = firstOf(cfg.MaxPause, defaultMaxPause)
 	p.configureLanes(cfg)
+	p.cadences = make(map[string]*CadencePolicy, len(cfg.Cadences))
+	for _, c := range cfg.Cadences {
+		c = c.withDefaults()
+		p.cadences[c.Name] = &c
+	}
 	oldFairUse := p.fairUse
 	s.configureBuckets(p, cfg)
 	p.configureShares(cfg)

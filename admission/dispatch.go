@@ -122,6 +122,11 @@ func (d *dispatch) claim(q *poll, dm *demand, e *entryRow) {
 	e = d.writeEntry(e)
 	e.state = entryClaimed
 	e.attempts++
+	if e.recur != nil {
+		next, skipped := e.recur.measure(e.first, d.w)
+		e.recur = &next
+		dm.tenant.pool.skipped += skipped
+	}
 	p := d.grant(dm, order{
 		cost: 1, ttl: q.op.TTL, nonce: claimNonce(q.op.Nonce, len(q.tokens)), worker: q.op.WorkerID, entry: e.key,
 	})

@@ -25,6 +25,9 @@ type entryRow struct {
 	unstarted uint8
 	// outcome is how the last attempt of a dead entry ended.
 	outcome Outcome
+	// letter tells the dead letter of an occurrence from its recurring entry; 0
+	// for every other entry.
+	letter uint64
 	// attempts counts those begun.
 	attempts    int32
 	maxAttempts int32
@@ -34,9 +37,11 @@ type entryRow struct {
 	given         int64
 	route         *route
 	retry         *RetryPolicy
-	key           string
-	category      string
-	group         string
+	// recur is how it comes back, nil if it does not.
+	recur    *recurrence
+	key      string
+	category string
+	group    string
 	// due is when it may be claimed next, first when it first came due.
 	due, first Wall
 	seq        uint64
@@ -48,6 +53,7 @@ type entryRow struct {
 type entryItem struct {
 	tenant uint64
 	key    string
+	letter uint64
 	row    *entryRow
 }
 
@@ -55,10 +61,13 @@ func entryLess(a, b entryItem) bool {
 	if a.tenant != b.tenant {
 		return a.tenant < b.tenant
 	}
-	return a.key < b.key
+	if a.key != b.key {
+		return a.key < b.key
+	}
+	return a.letter < b.letter
 }
 
-func (e *entryRow) item() entryItem { return entryItem{e.demand().tenant.num, e.key, e} }
+func (e *entryRow) item() entryItem { return entryItem{e.demand().tenant.num, e.key, e.letter, e} }
 
 func (e *entryRow) place() place    { return place{e.first, e.seq} }
 func (e *entryRow) demand() *demand { return e.route.demand }
@@ -117,8 +126,8 @@ func (s *State) removeEntry(e *entryRow) {
 
 // finish ends a claim on an entry as its worker, or its absence, says. at is
 // when the attempt ended.
-func (s *State) finish(e *entryRow, outcome Outcome, at Wall) {
-	if outcome == OutcomeDone {
+func (s *State) finish(e *entryRow, outcome Outcome, hit bool, at Wall) {
+	if outcome == OutcomeDone && e.recur == nil {
 		s.removeEntry(e)
 		return
 	}
@@ -134,11 +143,13 @@ func (s *State) finish(e *entryRow, outcome Outcome, at Wall) {
 		outcome = OutcomeFailed
 	}
 	switch {
+	case outcome == OutcomeDone:
+		s.recur(e, hit, at)
 	case outcome == OutcomeThrottled:
 		e.attempts--
 		s.requeue(e, e.due)
 	case outcome == OutcomeDead || e.attempts >= e.maxAttempts:
-		s.bury(e, outcome)
+		s.bury(e, outcome, at)
 	default:
 		s.requeue(e, at.Add(backoff(e.retry, e.key, e.attempts)))
 	}
@@ -152,9 +163,54 @@ func (s *State) requeue(e *entryRow, due Wall) {
 	s.enqueue(e)
 }
 
-func (s *State) bury(e *entryRow, outcome Outcome) {
+// bury ends an entry that failed for good. A recurring one leaves a dead letter
+// of this occurrence and goes on as after a miss at that time.
+func (s *State) bury(e *entryRow, outcome Outcome, at Wall) {
+	if e.recur != nil {
+		s.makeRoomForLetter(e)
+		letter := *e
+		letter.letter, letter.recur = e.seq, nil
+		letter.state, letter.outcome, letter.diedAt = entryDead, outcome, s.w
+		s.insertEntry(&letter)
+		s.recur(e, false, at)
+		return
+	}
 	e.state, e.outcome, e.diedAt = entryDead, outcome, s.w
 	e.demand().tenant.pool.dead++
+}
+
+// keptLetters is how many dead letters of one key are kept.
+const keptLetters = 64
+
+// makeRoomForLetter drops the oldest dead letter under the entry's key where as
+// many are kept as may be.
+func (s *State) makeRoomForLetter(e *entryRow) {
+	var oldest *entryRow
+	kept := 0
+	s.entries.Ascend(entryItem{tenant: e.demand().tenant.num, key: e.key, letter: 1}, func(i entryItem) bool {
+		if i.tenant != e.demand().tenant.num || i.key != e.key {
+			return false
+		}
+		if kept++; oldest == nil {
+			oldest = i.row
+		}
+		return true
+	})
+	if kept >= keptLetters {
+		s.removeEntry(oldest)
+	}
+}
+
+// recur queues the next occurrence of a recurring entry whose claim ended at that
+// time.
+func (s *State) recur(e *entryRow, hit bool, at Wall) {
+	next, due := e.recur.following(e.first, hit, at)
+	e.recur = &next
+	s.seq++
+	e.seq = s.seq
+	e.attempts, e.unstarted = 0, 0
+	e.first = due
+	s.requeue(e, due)
 }
 
 // backoff is how long an entry waits after its n-th attempt failed: base·2^(n-1),

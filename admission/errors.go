@@ -50,6 +50,13 @@ func unknownCategory(pool, category string) *Error {
 	}
 }
 
+func unknownCadence(pool, cadence string) *Error {
+	return &Error{
+		Reason: InvalidField, Field: "cadence", Message: "the pool has no such cadence",
+		Meta: []string{"pool", pool, "cadence", cadence},
+	}
+}
+
 func entryNotFound(op Unschedule) *Error {
 	return &Error{
 		Reason: EntryNotFound, Field: "key", Message: "there is no such entry",

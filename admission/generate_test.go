@@ -18,6 +18,7 @@ var (
 	keyNames      = []string{"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"}
 	requestNames  = []string{"", "", "", "id0", "id1", "id2"}
 	bucketNames   = []string{"one", "two", "three"}
+	cadenceNames  = []string{"", "", "", "", "", "c"}
 )
 
 // dice draws up to 256 numbers, each as often as the others; rapid's own integers
@@ -69,6 +70,7 @@ func drawPool(t *rapid.T, name string) PoolPolicy {
 	drawLanes(t, &p)
 	drawShares(t, &p)
 	drawLimits(t, &p)
+	drawCadences(t, &p)
 	return p
 }
 
@@ -175,6 +177,16 @@ func drawLimits(t *rapid.T, p *PoolPolicy) {
 	}
 }
 
+func drawCadences(t *rapid.T, p *PoolPolicy) {
+	p.Cadences = nil
+	if odds(t, "no cadence", 3) {
+		return
+	}
+	c := CadencePolicy{Name: "c", Base: time.Duration(number(t, "cadence base", 1, 3)) * time.Second, Factor: number(t, "factor", 0, 3)}
+	c.Max = one(t, "cadence max", 0, c.Base, 5*time.Second, 10*time.Second)
+	p.Cadences = []CadencePolicy{c}
+}
+
 // changePolicy draws a policy near the one in force: mostly one that fits what
 // is in use. It may break a rule of policies.
 func changePolicy(t *rapid.T, old Policy) Policy {
@@ -183,7 +195,7 @@ func changePolicy(t *rapid.T, old Policy) Policy {
 		return drawPolicy(t)
 	}
 	p := &next.Pools[number(t, "pool", 0, len(next.Pools)-1)]
-	switch one(t, "change", "buckets", "lanes", "order", "shares", "limits", "cap") {
+	switch one(t, "change", "buckets", "lanes", "order", "shares", "limits", "cap", "cadences") {
 	case "buckets":
 		drawBuckets(t, p)
 	case "lanes":
@@ -196,6 +208,8 @@ func changePolicy(t *rapid.T, old Policy) Policy {
 		drawShares(t, p)
 	case "limits":
 		drawLimits(t, p)
+	case "cadences":
+		drawCadences(t, p)
 	case "cap":
 		p.MaxActive = one[int64](t, "max_active", 1, 2, 3, 0)
 	}
@@ -330,6 +344,7 @@ func (h *history) drawOp(t *rapid.T, wall Wall) Op {
 		return &Release{
 			Token:      h.drawToken(t),
 			Outcome:    one(t, "outcome", OutcomeDone, OutcomeFailed, OutcomeThrottled, OutcomeNotStarted, OutcomeDead),
+			Miss:       odds(t, "miss", 3),
 			ActualCost: one[int64](t, "actual_cost", Absent, Absent, 0, 1, 2, 5, 20),
 			RetryAfter: one(t, "retry_after", Absent, 0, 400*time.Millisecond, time.Hour),
 			Bucket:     one(t, "bucket", "", "", bucketNames[0], bucketNames[1]),
@@ -398,6 +413,9 @@ func (h *history) drawSpec(t *rapid.T, pool string, wall Wall) EntrySpec {
 	} else {
 		second := Wall(time.Second)
 		spec.DueAt = wall/second*second + one(t, "due_at", 0, -2*second, second, 5*second)
+	}
+	if spec.Every = one(t, "every", 0, 0, 0, time.Second, 3*time.Second); spec.Every == 0 {
+		spec.Cadence = one(t, "cadence", cadenceNames...)
 	}
 	return spec
 }

@@ -18,7 +18,7 @@ func (s *State) poolHealth(p *pool, at Instant, w Wall) PoolHealth {
 	v := &shedView{State: s, pool: p, at: at, w: w}
 	h := PoolHealth{
 		Pool: p.name, MaxActive: p.maxActive, Active: p.active, Tenants: int64(len(p.tenants)),
-		Entries: p.entries - p.dead, Dead: p.dead, Held: v.totals(),
+		Entries: p.entries - p.dead, Dead: p.dead, Skipped: p.skipped, Held: v.totals(),
 	}
 	for _, l := range p.lanes {
 		h.Lanes = append(h.Lanes, LaneHealth{LaneState: l.state(w), Active: l.active, Paused: l.paused})

@@ -1,15 +1,19 @@
 package admission
 
 import (
+	"maps"
 	"time"
 )
 
 // lives is the law of entries: each is queued, claimed or dead as what happened
-// to it says, and goes only by being done or removed [I5]. It follows every
-// entry from outside.
+// to it says, and goes only by being done or removed [I5]. A recurring one goes
+// on instead, and leaves a letter of each occurrence that died. The law follows
+// every entry from outside.
 type lives struct {
 	entries map[[3]string]*life
 	claims  map[Token]*life
+	letters map[letter]int
+	skipped map[*pool]int64
 	// at are the claims' ends as told to their holders, on the lease clock.
 	leases leases
 }
@@ -24,11 +28,21 @@ type life struct {
 	soonest, latest Wall
 	base, max       time.Duration
 	claim           Token
+	names           [3]string
+	rhythm          rhythm
+}
+
+// letter is a dead occurrence of a recurring entry. A cadence may come to one
+// time twice, where the wall steps back.
+type letter struct {
+	names [3]string
+	first Wall
 }
 
 func (l *lives) see(h *history, e Entry, results []Result) {
 	if l.entries == nil {
 		l.entries, l.claims = map[[3]string]*life{}, map[Token]*life{}
+		l.letters, l.skipped = map[letter]int{}, map[*pool]int64{}
 	}
 	before := map[Token]Instant{}
 	for token := range l.claims {
@@ -53,34 +67,42 @@ func (l *lives) releases(h *history, e Entry, results []Result) {
 		}
 		if x := l.claims[op.Token]; x != nil {
 			delete(l.claims, op.Token)
-			l.end(h, x, op.Outcome, h.w)
+			l.end(x, op.Outcome, !op.Miss, h.w)
 		}
 	}
 }
 
 // end follows an attempt's end.
-func (l *lives) end(h *history, x *life, outcome Outcome, at Wall) {
+func (l *lives) end(x *life, outcome Outcome, hit bool, at Wall) {
 	switch {
+	case outcome == OutcomeDone && x.rhythm.recurs():
+		x.recur(hit, at)
 	case outcome == OutcomeDone:
-		for key := range l.entries {
-			if l.entries[key] == x {
-				delete(l.entries, key)
-			}
-		}
+		delete(l.entries, x.names)
 	case outcome == OutcomeThrottled, outcome == OutcomeNotStarted && x.unstarted < 3:
 		if x.attempts--; outcome == OutcomeNotStarted {
 			x.unstarted++
 		}
 		x.state = entryQueued
-	case outcome == OutcomeDead, x.attempts == x.most:
-		x.state = entryDead
-	default:
+	case outcome != OutcomeDead && x.attempts < x.most:
 		wait := x.max
 		if n := x.attempts - 1; n < 30 && x.base<<n < x.max {
 			wait = x.base << n
 		}
 		x.state, x.soonest, x.latest = entryQueued, at.Add(wait/2), at.Add(wait)
+	case x.rhythm.recurs():
+		l.letters[letter{x.names, x.first}]++
+		x.recur(false, at)
+	default:
+		x.state = entryDead
 	}
+}
+
+// recur follows an occurrence's end: the next one is another.
+func (x *life) recur(hit bool, at Wall) {
+	x.first = x.rhythm.next(x.first, hit, at)
+	x.state, x.attempts, x.unstarted = entryQueued, 0, 0
+	x.soonest, x.latest = x.first, x.first
 }
 
 // expiries follows claims whose holder vanished.
@@ -89,7 +111,7 @@ func (l *lives) expiries(h *history, before map[Token]Instant) {
 	for token, x := range l.claims {
 		if p := l.leases.held[token]; p.ended == LeaseLost {
 			delete(l.claims, token)
-			l.end(h, x, OutcomeExpired, h.w.Add(-now.Sub(before[token])))
+			l.end(x, OutcomeExpired, false, h.w.Add(-now.Sub(before[token])))
 		}
 	}
 }
@@ -107,7 +129,7 @@ func (l *lives) schedules(h *history, e Entry, results []Result) {
 					known && row.Status != ScheduleError)
 				if row.Status == Scheduled || row.Status == ScheduleReplaced {
 					l.forget(key)
-					l.entries[key] = h.begun(op.Pool, spec)
+					l.entries[key] = h.begun(key, spec)
 				}
 			}
 		case Unschedule:
@@ -130,9 +152,11 @@ func (l *lives) forget(key [3]string) {
 	}
 }
 
-func (h *history) begun(pool string, spec EntrySpec) *life {
-	retry := h.poolPolicy(pool).Retry
+func (h *history) begun(names [3]string, spec EntrySpec) *life {
+	pool := h.poolPolicy(names[0])
+	retry := pool.Retry
 	x := &life{
+		names: names, rhythm: pool.rhythm(spec),
 		state: entryQueued, first: spec.DueAt, most: firstOf(spec.MaxAttempts, retry.MaxAttempts, 5),
 		base: firstOf(retry.Base, time.Second), max: firstOf(retry.Max, time.Hour),
 	}
@@ -159,6 +183,9 @@ func (l *lives) newClaims(h *history, e Entry, results []Result) {
 			x.attempts++
 			want(h, "attempt", c.Attempt, x.attempts)
 			want(h, "first due time", c.DueAt, x.first)
+			catchUp, lost := x.rhythm.claimed(c.DueAt, h.w)
+			want(h, "catch-up", c.CatchUp, catchUp)
+			l.skipped[h.pools.byName(x.names[0])] += lost
 			want(h, "claimed when due", x.soonest <= h.highest, true) // it may have come due before the wall stepped back
 			l.claims[x.claim] = x
 		}
@@ -167,11 +194,21 @@ func (l *lives) newClaims(h *history, e Entry, results []Result) {
 
 // compare checks that the state has the same entries in the same places.
 func (l *lives) compare(h *history) {
-	want(h, "entries", h.entries.Len(), len(l.entries))
+	for _, p := range h.pools.list {
+		want(h, "skipped by "+p.name, p.skipped, l.skipped[p])
+	}
+	letters := map[letter]int{}
+	live := 0
 	h.entries.Scan(func(i entryItem) bool {
 		e := i.row
 		t := e.demand().tenant
 		where := "entry " + t.pool.name + "/" + t.id + "/" + e.key
+		if e.letter != 0 {
+			letters[letter{[3]string{t.pool.name, t.id, e.key}, e.first}]++
+			want(h, where+" letter's state", e.state, entryDead)
+			return true
+		}
+		live++
 		x := l.entries[[3]string{t.pool.name, t.id, e.key}]
 		if x == nil {
 			h.Fatalf("%s came from nowhere", where)
@@ -187,4 +224,8 @@ func (l *lives) compare(h *history) {
 		}
 		return true
 	})
+	want(h, "entries", live, len(l.entries))
+	if !maps.Equal(letters, l.letters) {
+		h.Errorf("letters %v, want %v", letters, l.letters)
+	}
 }

@@ -71,7 +71,7 @@ func (s *State) release(op *Release) *ReleaseResult {
 	if p.cancelled {
 		res.Result = LeaseCancelled
 	} else if p.entry != "" {
-		s.finish(s.entry(p.demand.tenant, p.entry), op.Outcome, s.w)
+		s.finish(s.entry(p.demand.tenant, p.entry), op.Outcome, !op.Miss, s.w)
 	}
 	s.drop(p)
 	s.remember(p)
@@ -93,7 +93,7 @@ func (s *State) expire(p *pool, budget int) int {
 		permit := s.permit(next.permit)
 		if !permit.cancelled && permit.entry != "" {
 			ended := s.w.Add(-s.lease().Sub(permit.expires))
-			s.finish(s.entry(permit.demand.tenant, permit.entry), OutcomeExpired, ended)
+			s.finish(s.entry(permit.demand.tenant, permit.entry), OutcomeExpired, false, ended)
 		}
 		s.drop(permit)
 	}

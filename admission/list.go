@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
+	"time"
 )
 
 // ListFilter selects entries of a pool. Empty fields select all.
@@ -29,6 +30,9 @@ type ListedEntry struct {
 	Seq         uint64
 	Attempts    int32
 	MaxAttempts int32
+	// Every and Cadence are how it comes back, as scheduled.
+	Every   time.Duration
+	Cadence string
 }
 
 // DeadEntry is an entry that failed for good.
@@ -36,6 +40,8 @@ type DeadEntry struct {
 	ListedEntry
 	Outcome Outcome
 	DiedAt  Wall
+	// Letter tells the occurrences of one recurring entry apart, 0 for others.
+	Letter uint64
 }
 
 // ListEntries returns the first limit queued and claimed entries after the given
@@ -73,12 +79,14 @@ func (im *Image) ListEntries(f ListFilter, afterDue Wall, afterSeq uint64, limit
 }
 
 // ListDead returns the first limit dead entries after the given key, by tenant
-// in the order in which the pool came to know them, then by key.
-func (im *Image) ListDead(pool, tenant, afterTenant, afterKey string, limit int) ([]DeadEntry, *Error) {
+// in the order in which the pool came to know them, then by key and letter.
+func (im *Image) ListDead(pool, tenant, afterTenant, afterKey string, afterLetter uint64, limit int) ([]DeadEntry, *Error) {
 	var rows []DeadEntry
 	err := im.entriesOf(pool, tenant, afterTenant, func(e *entryRow) bool {
-		if e.state == entryDead && (e.demand().tenant.id != afterTenant || e.key > afterKey) {
-			rows = append(rows, DeadEntry{e.listed(), e.outcome, e.diedAt})
+		shown := e.demand().tenant.id == afterTenant &&
+			(e.key < afterKey || e.key == afterKey && e.letter <= afterLetter)
+		if e.state == entryDead && !shown {
+			rows = append(rows, DeadEntry{e.listed(), e.outcome, e.diedAt, e.letter})
 		}
 		return len(rows) < limit
 	})
@@ -124,11 +132,18 @@ func (im *Image) tenantsOf(pool string) map[string]uint64 {
 func (e *entryRow) duePlace() place { return place{e.due, e.seq} }
 
 func (e *entryRow) listed() ListedEntry {
-	return ListedEntry{
+	row := ListedEntry{
 		Tenant: e.demand().tenant.id, Key: e.key, Category: e.category, Lane: e.demand().lane.name,
 		Route: e.route.name, Group: e.group, Claimed: e.state == entryClaimed,
 		DueAt: e.due, FirstDueAt: e.first, Seq: e.seq, Attempts: e.attempts, MaxAttempts: e.maxAttempts,
 	}
+	if r := e.recur; r != nil {
+		row.Every = r.every
+		if r.cadence != nil {
+			row.Cadence = r.cadence.Name
+		}
+	}
+	return row
 }
 
 // latestFirst is a heap whose first entry is due last.

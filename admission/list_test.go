@@ -79,7 +79,7 @@ func TestListDead(t *testing.T) {
 			got := []string{}
 			tenant, key := "", ""
 			for {
-				page, err := im.ListDead("p", c.tenant, tenant, key, size)
+				page, err := im.ListDead("p", c.tenant, tenant, key, 0, size)
 				if err != nil || len(page) > size {
 					t.Fatalf("%d rows, %v", len(page), err)
 				}

@@ -259,11 +259,12 @@ func (n *naive) claim(p *naivePool, turn naiveTurn) {
 	permit.expires = n.leaseNow().Add(permit.ttl)
 	permit.entry, e.claim = e, permit
 	e.attempts++
+	e.measure(p, n.w)
 	turn.d.rotate(p, e.spec.Route, n.w)
 	call.taken[turn.d]++
 	call.res.Claims = append(call.res.Claims, admission.Claim{
 		Permit: n.holder(permit), Key: e.spec.Key, Category: e.spec.Category, Route: e.spec.Route,
-		Group: e.spec.Group, DueAt: e.first, Attempt: e.attempts,
+		Group: e.spec.Group, DueAt: e.first, Attempt: e.attempts, CatchUp: e.left > 1,
 	})
 }
 

@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/admitd/admit/admission"
@@ -23,6 +24,13 @@ type naiveEntry struct {
 	dead       bool
 	outcome    admission.Outcome
 	diedAt     admission.Wall
+	letter     bool // of a dead occurrence
+
+	// Of one that recurs.
+	cadence *admission.CadencePolicy
+	misses  int            // in a row
+	left    int            // boundaries of the grid to deliver, this one included
+	resume  admission.Wall // the boundary after those and after the skipped ones
 }
 
 func (e *naiveEntry) queued() bool { return e.claim == nil && !e.dead }
@@ -33,7 +41,7 @@ func (e *naiveEntry) ripe(w admission.Wall) bool { return e.queued() && e.due <=
 
 func (p *naivePool) entry(tenant, key string) *naiveEntry {
 	for _, e := range p.entries {
-		if e.tenant == tenant && e.spec.Key == key {
+		if e.tenant == tenant && e.spec.Key == key && !e.letter {
 			return e
 		}
 	}
@@ -63,12 +71,18 @@ func (n *naive) scheduleOne(p *naivePool, spec admission.EntrySpec) admission.Sc
 			Status: admission.ScheduleError, Err: noCategory(p.policy.Name, spec.Category),
 		}
 	}
+	cadence, ok := p.cadence(spec.Cadence)
+	if !ok {
+		return admission.ScheduledEntry{
+			Status: admission.ScheduleError, Err: noCadence(p.policy.Name, spec.Cadence),
+		}
+	}
 	if old == nil {
 		if reason := n.noRoom(p, spec.Tenant); reason != admission.ReasonNone {
 			return admission.ScheduledEntry{Status: admission.ScheduleShed, Reason: reason}
 		}
 	}
-	e := &naiveEntry{tenant: spec.Tenant, spec: spec, lane: lane, retry: p.policy.Retry, due: spec.DueAt}
+	e := &naiveEntry{tenant: spec.Tenant, spec: spec, lane: lane, retry: p.policy.Retry, due: spec.DueAt, cadence: cadence}
 	e.retry.MaxAttempts = orElse(spec.MaxAttempts, e.retry.MaxAttempts)
 	if spec.Relative {
 		e.due = n.w.Add(spec.DueIn)
@@ -153,8 +167,8 @@ func (n *naive) unschedule(op admission.Unschedule) *admission.UnscheduleResult 
 }
 
 // report ends a claim as its holder says.
-func (n *naive) report(p *naivePool, e *naiveEntry, outcome admission.Outcome) {
-	switch outcome {
+func (n *naive) report(p *naivePool, e *naiveEntry, op *admission.Release) {
+	switch op.Outcome {
 	case admission.OutcomeThrottled:
 		e.claim, e.waits = nil, false
 		e.attempts--
@@ -167,19 +181,23 @@ func (n *naive) report(p *naivePool, e *naiveEntry, outcome admission.Outcome) {
 		e.attempts--
 		e.unstarted++
 	case admission.OutcomeFailed:
-		n.fail(p, e, outcome, n.w)
+		n.fail(p, e, op.Outcome, n.w)
 	case admission.OutcomeDead:
-		n.bury(e, outcome)
+		n.bury(p, e, op.Outcome, n.w)
 	default:
-		n.drop(p, e)
+		if e.recurs() {
+			n.recur(e, !op.Miss, n.w)
+		} else {
+			n.drop(p, e)
+		}
 	}
 }
 
 // fail spends an attempt: the entry comes due again after a backoff counted from
 // a time, or is dead.
-func (n *naive) fail(_ *naivePool, e *naiveEntry, outcome admission.Outcome, from admission.Wall) {
+func (n *naive) fail(p *naivePool, e *naiveEntry, outcome admission.Outcome, from admission.Wall) {
 	if e.attempts >= e.retry.MaxAttempts {
-		n.bury(e, outcome)
+		n.bury(p, e, outcome, from)
 		return
 	}
 	e.claim = nil
@@ -187,8 +205,22 @@ func (n *naive) fail(_ *naivePool, e *naiveEntry, outcome admission.Outcome, fro
 	e.waits = e.due > max(e.first, n.w)
 }
 
-func (n *naive) bury(e *naiveEntry, outcome admission.Outcome) {
-	e.claim, e.dead, e.outcome, e.diedAt = nil, true, outcome, n.w
+// bury ends an entry for good, or an occurrence of one that recurs.
+func (n *naive) bury(p *naivePool, e *naiveEntry, outcome admission.Outcome, from admission.Wall) {
+	if !e.recurs() {
+		e.claim, e.dead, e.outcome, e.diedAt = nil, true, outcome, n.w
+		return
+	}
+	letters := slices.DeleteFunc(slices.Clone(p.entries), func(x *naiveEntry) bool {
+		return !x.letter || x.tenant != e.tenant || x.spec.Key != e.spec.Key
+	})
+	if len(letters) >= 64 {
+		p.entries = slices.DeleteFunc(p.entries, func(x *naiveEntry) bool { return x == letters[0] })
+	}
+	letter := *e
+	letter.letter, letter.claim, letter.dead, letter.outcome, letter.diedAt = true, nil, true, outcome, n.w
+	p.entries = append(p.entries, &letter)
+	n.recur(e, false, from)
 }
 
 // naiveBackoff is base doubled for each attempt but the first, at most max: half

@@ -152,7 +152,7 @@ func (n *naive) release(op *admission.Release) *admission.ReleaseResult {
 	case p.cancelled:
 		res.Result = admission.LeaseCancelled
 	case p.entry != nil:
-		n.report(p.pool, p.entry, op.Outcome)
+		n.report(p.pool, p.entry, op)
 	}
 	n.touch(p.pool, p.pool.tenant(p.tenant))
 	return res

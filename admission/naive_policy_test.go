@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -89,6 +90,11 @@ func filled(p admission.PoolPolicy) admission.PoolPolicy {
 	p.Limits.Tenants = orElse(p.Limits.Tenants, 100_000)
 	p.Limits.RequestIDs = orElse(p.Limits.RequestIDs, 1_000_000)
 	p.Limits.EndedPermits = orElse(p.Limits.EndedPermits, 100_000)
+	p.Cadences = slices.Clone(p.Cadences)
+	for i := range p.Cadences {
+		c := &p.Cadences[i]
+		c.Factor, c.Max = orElse(c.Factor, 2), orElse(c.Max, max(time.Hour, c.Base))
+	}
 	return p
 }
 

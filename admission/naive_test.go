@@ -43,6 +43,7 @@ type naivePool struct {
 	buckets []*naiveBucket
 	tenants []*naiveTenant
 	entries []*naiveEntry
+	skipped int64 // boundaries of grids
 }
 
 type naiveLane struct {

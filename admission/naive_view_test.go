@@ -123,7 +123,7 @@ func (n *naive) health(at admission.Instant, w admission.Wall, p *naivePool) adm
 	h := admission.PoolHealth{
 		Pool: p.policy.Name, MaxActive: p.policy.MaxActive,
 		Active: n.active(p, func(string, int) bool { return true }),
-		Held:   totals(n.heldRows(p, at, w, nil)),
+		Held:   totals(n.heldRows(p, at, w, nil)), Skipped: p.skipped,
 	}
 	for rank, l := range p.lanes {
 		h.Lanes = append(h.Lanes, admission.LaneHealth{

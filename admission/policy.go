@@ -18,6 +18,7 @@ type PoolPolicy struct {
 	Categories map[string]string
 	Defaults   TenantPolicy
 	Overrides  []TenantPolicy
+	Cadences   []CadencePolicy
 	Retry      RetryPolicy
 	MaxPause   time.Duration
 	Limits     LimitsPolicy
@@ -67,6 +68,15 @@ type RetryPolicy struct {
 	MaxAttempts int32
 	Base        time.Duration
 	Max         time.Duration
+}
+
+// CadencePolicy is a named rhythm for recurring entries: base after a hit,
+// base·factor^n after the n-th miss in a row, at most max.
+type CadencePolicy struct {
+	Name   string
+	Base   time.Duration
+	Factor int64
+	Max    time.Duration
 }
 
 // LimitsPolicy bounds what a pool holds in memory.

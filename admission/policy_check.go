@@ -21,6 +21,8 @@ const (
 	MaxWeight       = 1_000_000
 	MaxAttempts     = 1000
 	MaxItems        = 1000
+	MaxCadences     = 100
+	MinEvery        = time.Second
 	maxRetryBase    = 24 * time.Hour
 	maxRetryMax     = 30 * 24 * time.Hour
 	maxMemory       = 1_000_000_000 // of any limit
@@ -105,6 +107,7 @@ func (c *checker) pool(at string, p *PoolPolicy) {
 	c.lanes(at, p)
 	c.categories(at, p)
 	c.tenants(at, p)
+	c.cadences(at, p)
 	c.retry(at+".retry", &p.Retry)
 	c.limits(at+".limits", &p.Limits)
 }
@@ -274,6 +277,26 @@ func (c *checker) retry(at string, r *RetryPolicy) {
 	c.lasting(at+".max", r.Max, time.Millisecond, maxRetryMax)
 	if d := r.withDefaults(); d.Max < d.Base {
 		c.add(at+".max", "at least base, which is %s", short(d.Base))
+	}
+}
+
+func (c *checker) cadences(at string, p *PoolPolicy) {
+	c.count(at+".cadences", len(p.Cadences), MaxCadences)
+	names := map[string]bool{}
+	for i := range p.Cadences {
+		cad := &p.Cadences[i]
+		at := fmt.Sprintf("%s.cadences[%d]", at, i)
+		c.name(at+".name", cad.Name)
+		c.once(names, at+".name", cad.Name)
+		if cad.Base == 0 {
+			c.add(at+".base", "a duration from %s to %s", short(MinEvery), short(MaxPeriod))
+		}
+		c.lasting(at+".base", cad.Base, MinEvery, MaxPeriod)
+		c.between(at+".factor", cad.Factor, 1, 1000)
+		c.lasting(at+".max", cad.Max, MinEvery, MaxPeriod)
+		if d := cad.withDefaults(); d.Max < d.Base {
+			c.add(at+".max", "at least base, which is %s", short(d.Base))
+		}
 	}
 }
 

@@ -24,6 +24,12 @@ func (r RetryPolicy) withDefaults() RetryPolicy {
 	}
 }
 
+func (c CadencePolicy) withDefaults() CadencePolicy {
+	c.Factor = firstOf(c.Factor, 2)
+	c.Max = firstOf(c.Max, max(time.Hour, c.Base))
+	return c
+}
+
 func (l LimitsPolicy) withDefaults() LimitsPolicy {
 	entries := firstOf(l.Entries, 10_000_000)
 	return LimitsPolicy{
@@ -53,7 +59,7 @@ func (p Policy) equal(q Policy) bool { return slices.EqualFunc(p.Pools, q.Pools,
 func (p PoolPolicy) equal(q PoolPolicy) bool {
 	return p.Name == q.Name && p.MaxActive == q.MaxActive && p.PermitTTL == q.PermitTTL &&
 		p.MaxPause == q.MaxPause && p.Retry == q.Retry && p.Limits == q.Limits &&
-		slices.Equal(p.Buckets, q.Buckets) && slices.EqualFunc(p.Lanes, q.Lanes, LanePolicy.equal) &&
+		slices.Equal(p.Buckets, q.Buckets) && slices.Equal(p.Cadences, q.Cadences) && slices.EqualFunc(p.Lanes, q.Lanes, LanePolicy.equal) &&
 		maps.Equal(p.Categories, q.Categories) && p.Defaults.equal(q.Defaults) &&
 		slices.EqualFunc(p.Overrides, q.Overrides, TenantPolicy.equal)
 }

@@ -77,7 +77,8 @@ func (s *State) replayPoll(q *poll) bool {
 // claimOf returns a claim as its holder sees it.
 func (s *State) claimOf(p *permitRow, e *entryRow) Claim {
 	return Claim{
-		Permit: s.view(p, s.t), Key: e.key, Category: e.category, Route: e.route.name, Group: e.group,
+		CatchUp: e.recur != nil && e.recur.behind > 1,
+		Permit:  s.view(p, s.t), Key: e.key, Category: e.category, Route: e.route.name, Group: e.group,
 		DueAt: e.first, Attempt: e.attempts,
 	}
 }

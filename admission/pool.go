@@ -14,6 +14,7 @@ type pool struct {
 	permitTTL  time.Duration
 	maxPause   time.Duration
 	retry      *RetryPolicy
+	cadences   map[string]*CadencePolicy
 	limits     LimitsPolicy
 	lanes      []*lane // by rank, highest first
 	categories map[string]*lane
@@ -30,8 +31,10 @@ type pool struct {
 	active    int64
 	entries   int64 // dead ones included
 	dead      int64
-	ended     fifo[*endedRow]   // released permits, oldest first
-	requests  fifo[*requestRow] // remembered ids, oldest first
+	// skipped counts the boundaries of fixed grids that were missed for good.
+	skipped  int64
+	ended    fifo[*endedRow]   // released permits, oldest first
+	requests fifo[*requestRow] // remembered ids, oldest first
 	// categoryUse counts the entries of each category.
 	categoryUse map[string]int64
 

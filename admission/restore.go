@@ -13,8 +13,8 @@ func Restore(h Header, rows iter.Seq2[Row, error]) (*State, error) {
 	r := &restorer{
 		State:   New(),
 		tenants: map[uint64]*tenant{},
-		retries: map[RetryPolicy]*RetryPolicy{},
-		poolOf:  map[string]PoolRow{},
+		retries: map[RetryPolicy]*RetryPolicy{}, cadences: map[CadencePolicy]*CadencePolicy{},
+		poolOf: map[string]PoolRow{},
 	}
 	r.index, r.t, r.w, r.leaseOffset, r.epoch = h.Index, h.T, h.W, h.LeaseOffset, h.Epoch
 	r.grants, r.seq, r.revision, r.appliedAt = h.Grants, h.Seq, h.Revision, h.AppliedAt
@@ -45,6 +45,8 @@ type restorer struct {
 	ended   []*endedRow
 	request []*requestRow
 	retries map[RetryPolicy]*RetryPolicy
+	// cadences are shared like retries.
+	cadences map[CadencePolicy]*CadencePolicy
 }
 
 // seated is a demand with the seat that it had.
@@ -115,7 +117,7 @@ func (p *pool) restore(cfg *PoolPolicy, row PoolRow) error {
 	if len(row.Lanes) != len(p.lanes) || len(row.Buckets) != len(p.buckets) || len(row.Fair) != len(p.fairUse) {
 		return fmt.Errorf("lanes or buckets are not those of the policy")
 	}
-	p.bucketIDs = row.BucketIDs
+	p.bucketIDs, p.skipped = row.BucketIDs, row.Skipped
 	for i, lr := range row.Lanes {
 		l := p.lanes[i]
 		l.paused = lr.Paused
@@ -223,6 +225,7 @@ func (r *restorer) addEntry(row EntryRow) error {
 		due: row.Due, first: row.First, seq: row.Seq,
 		claim: permitKey{row.ClaimIndex, row.ClaimPosition}, diedAt: row.DiedAt,
 	}
+	e.letter, e.recur = row.Letter, r.recurrence(row)
 	e.retry = r.retry(row.Retry)
 	if e.state != entryQueued {
 		e.route = &route{demand: d, name: row.Route}
@@ -233,6 +236,21 @@ func (r *restorer) addEntry(row EntryRow) error {
 	r.insertEntry(e)
 	r.link(e)
 	return nil
+}
+
+// recurrence returns how the entry comes back.
+func (r *restorer) recurrence(row EntryRow) *recurrence {
+	if row.Every == 0 && row.Cadence.Name == "" {
+		return nil
+	}
+	rec := &recurrence{every: row.Every, behind: row.Behind, resume: row.Resume, misses: row.Misses}
+	if row.Cadence.Name != "" {
+		if r.cadences[row.Cadence] == nil {
+			r.cadences[row.Cadence] = &row.Cadence
+		}
+		rec.cadence = r.cadences[row.Cadence]
+	}
+	return rec
 }
 
 // retry returns one shared policy for all entries with equal ones.

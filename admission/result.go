@@ -99,8 +99,12 @@ type Claim struct {
 	Category string
 	Route    string
 	Group    string
-	DueAt    Wall
-	Attempt  int32
+	// DueAt is when the entry, or this occurrence of it, first came due: with
+	// Every a boundary of the grid.
+	DueAt   Wall
+	Attempt int32
+	// CatchUp says that later boundaries are due as well.
+	CatchUp bool
 }
 
 // NextDueResult is the result of NextDue. Pass it to State.Shedding to learn

@@ -13,6 +13,7 @@ type PoolRow struct {
 	Name      string
 	Num       uint32
 	BucketIDs uint32
+	Skipped   int64
 	// Lanes and Buckets are in the order of the policy; Fair holds the ids of the
 	// TENANT buckets.
 	Lanes   []LaneRow
@@ -94,6 +95,12 @@ type EntryRow struct {
 	ClaimPosition uint32
 	Outcome       Outcome
 	DiedAt        Wall
+	Letter        uint64
+	Every         time.Duration
+	Cadence       CadencePolicy // no name: none
+	Behind        int32
+	Resume        Wall
+	Misses        int32
 }
 
 // PermitRow is a live permit. Expires is on the lease clock.
@@ -143,7 +150,7 @@ func (EndedRow) isRow()   {}
 func (RequestRow) isRow() {}
 
 func (p *pool) row() PoolRow {
-	r := PoolRow{Name: p.name, Num: p.num, BucketIDs: p.bucketIDs}
+	r := PoolRow{Name: p.name, Num: p.num, BucketIDs: p.bucketIDs, Skipped: p.skipped}
 	for _, l := range p.lanes {
 		lr := LaneRow{Name: l.name, Paused: l.paused}
 		for k := range l.classes {
@@ -202,13 +209,21 @@ func (i entryItem) export() EntryRow {
 	e := i.row
 	retry := *e.retry
 	retry.MaxAttempts = e.maxAttempts
-	return EntryRow{
+	row := EntryRow{
 		Tenant: e.demand().tenant.num, Key: e.key, Lane: e.demand().lane.name, Route: e.route.name,
 		Category: e.category, Group: e.group, State: uint8(e.state), Delayed: e.delayed,
 		Relative: e.relative, Given: e.given, GivenAttempts: e.givenAttempts,
 		Due: e.due, First: e.first, Seq: e.seq, Attempts: e.attempts, Unstarted: e.unstarted, Retry: retry,
 		ClaimIndex: e.claim.index, ClaimPosition: e.claim.position, Outcome: e.outcome, DiedAt: e.diedAt,
+		Letter: e.letter,
 	}
+	if r := e.recur; r != nil {
+		row.Every, row.Behind, row.Resume, row.Misses = r.every, r.behind, r.resume, r.misses
+		if r.cadence != nil {
+			row.Cadence = *r.cadence
+		}
+	}
+	return row
 }
 
 func (i permitItem) export() PermitRow {

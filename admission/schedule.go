@@ -23,6 +23,10 @@ func (s *State) scheduleOne(p *pool, spec *EntrySpec) ScheduledEntry {
 	if err != nil {
 		return ScheduledEntry{Status: ScheduleError, Err: err}
 	}
+	recur, err := t.recurrenceFor(spec)
+	if err != nil {
+		return ScheduledEntry{Status: ScheduleError, Err: err}
+	}
 	status := Scheduled
 	if old != nil {
 		s.withdraw(old)
@@ -34,6 +38,7 @@ func (s *State) scheduleOne(p *pool, spec *EntrySpec) ScheduledEntry {
 	s.registerDemand(d)
 	s.setIdle(t, 0)
 	e := s.newEntry(d, spec)
+	e.recur = recur
 	s.insertEntry(e)
 	s.enqueue(e)
 	return ScheduledEntry{Status: status}
@@ -72,7 +77,31 @@ func (spec *EntrySpec) given() int64 {
 // sameAs says whether the spec is what the entry was last scheduled with.
 func (e *entryRow) sameAs(spec *EntrySpec) bool {
 	return e.category == spec.Category && e.route.name == spec.Route && e.group == spec.Group &&
-		e.relative == spec.Relative && e.given == spec.given() && e.givenAttempts == spec.MaxAttempts
+		e.sameRecurrence(spec) && e.relative == spec.Relative && e.given == spec.given() && e.givenAttempts == spec.MaxAttempts
+}
+
+// recurrenceFor resolves how the entry is to come back, nil if it is not.
+func (t *tenant) recurrenceFor(spec *EntrySpec) (*recurrence, *Error) {
+	switch {
+	case spec.Every > 0:
+		return &recurrence{every: spec.Every}, nil
+	case spec.Cadence == "":
+		return nil, nil
+	}
+	if c := t.pool.cadences[spec.Cadence]; c != nil {
+		return &recurrence{cadence: c}, nil
+	}
+	return nil, unknownCadence(t.pool.name, spec.Cadence)
+}
+
+func (e *entryRow) sameRecurrence(spec *EntrySpec) bool {
+	switch {
+	case e.recur == nil:
+		return spec.Every == 0 && spec.Cadence == ""
+	case e.recur.cadence != nil:
+		return e.recur.cadence.Name == spec.Cadence
+	}
+	return e.recur.every == spec.Every
 }
 
 // entryRefusal says why the tenant may have no further entry.

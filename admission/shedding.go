@@ -94,7 +94,9 @@ type PoolHealth struct {
 	Tenants   int64
 	Entries   int64
 	Dead      int64
-	Held      []HeldTotal
+	// Skipped counts the boundaries of fixed grids that were missed for good.
+	Skipped int64
+	Held    []HeldTotal
 }
 
 // LaneHealth is how one lane stands.

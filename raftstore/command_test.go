@@ -32,12 +32,12 @@ func everyOp() []admission.Op {
 		&admission.Renew{Tokens: []admission.Token{token, token}, TTL: time.Minute},
 		&admission.Release{
 			Token: token, Outcome: admission.OutcomeThrottled, ActualCost: admission.Absent, RetryAfter: time.Second,
-			Bucket: "b",
+			Bucket: "b", Miss: true,
 		},
 		&admission.Schedule{Pool: "mail", Entries: []admission.EntrySpec{
 			{
 				Tenant: "acme", Key: "k", Category: "otp", Route: "r", Group: "g", DueAt: -5, DueIn: time.Hour,
-				Relative: true, MaxAttempts: 3,
+				Relative: true, MaxAttempts: 3, Every: time.Minute, Cadence: "c",
 			},
 		}},
 		admission.Unschedule{Pool: "mail", Tenant: "acme", Key: "k"},
@@ -64,6 +64,7 @@ func fullPolicy() admission.Policy {
 		Defaults:   tenant,
 		Overrides:  []admission.TenantPolicy{tenant},
 		Retry:      admission.RetryPolicy{MaxAttempts: 3, Base: 1, Max: 2},
+		Cadences:   []admission.CadencePolicy{{Name: "c", Base: 1, Factor: 2, Max: 3}},
 		Limits:     admission.LimitsPolicy{Entries: 1, EntriesPerTenant: 2, Tenants: 3, RequestIDs: 4, EndedPermits: 5},
 	}}}
 }

@@ -24,7 +24,7 @@ func acquireFromStorage(m *storagev1.Acquire) *admission.Acquire {
 func releaseToStorage(r *admission.Release) *storagev1.Release {
 	return &storagev1.Release{
 		Token: tokenToStorage(r.Token), Outcome: uint32(r.Outcome), ActualCost: r.ActualCost,
-		RetryAfter: int64(r.RetryAfter), Bucket: r.Bucket,
+		RetryAfter: int64(r.RetryAfter), Bucket: r.Bucket, Miss: r.Miss,
 	}
 }
 
@@ -32,6 +32,7 @@ func releaseFromStorage(m *storagev1.Release) *admission.Release {
 	return &admission.Release{
 		Token: tokenFromStorage(m.GetToken()), Outcome: admission.Outcome(m.GetOutcome()),
 		ActualCost: m.GetActualCost(), RetryAfter: time.Duration(m.GetRetryAfter()), Bucket: m.GetBucket(),
+		Miss: m.GetMiss(),
 	}
 }
 
@@ -64,6 +65,7 @@ func scheduleToStorage(s *admission.Schedule) *storagev1.Schedule {
 		m.Entries[i] = &storagev1.EntrySpec{
 			Tenant: e.Tenant, Key: e.Key, Category: e.Category, Route: e.Route, Group: e.Group,
 			DueAt: int64(e.DueAt), DueIn: int64(e.DueIn), Relative: e.Relative, MaxAttempts: e.MaxAttempts,
+			Every: int64(e.Every), Cadence: e.Cadence,
 		}
 	}
 	return m
@@ -78,7 +80,7 @@ func scheduleFromStorage(m *storagev1.Schedule) (*admission.Schedule, error) {
 		s.Entries[i] = admission.EntrySpec{
 			Tenant: e.GetTenant(), Key: e.GetKey(), Category: e.GetCategory(), Route: e.GetRoute(), Group: e.GetGroup(),
 			DueAt: admission.Wall(e.GetDueAt()), DueIn: time.Duration(e.GetDueIn()), Relative: e.GetRelative(),
-			MaxAttempts: e.GetMaxAttempts(),
+			MaxAttempts: e.GetMaxAttempts(), Every: time.Duration(e.GetEvery()), Cadence: e.GetCadence(),
 		}
 	}
 	return s, known(m)

@@ -36,6 +36,9 @@ func poolToStorage(p *admission.PoolPolicy) *storagev1.PoolPolicy {
 			RequestIds: p.Limits.RequestIDs, EndedPermits: p.Limits.EndedPermits,
 		},
 	}
+	for _, c := range p.Cadences {
+		m.Cadences = append(m.Cadences, cadenceToStorage(c))
+	}
 	for _, b := range p.Buckets {
 		m.Buckets = append(m.Buckets, &storagev1.BucketPolicy{
 			Name: b.Name, Scope: uint32(b.Scope), Capacity: b.Capacity, Refill: b.Refill, Period: int64(b.Period),
@@ -70,6 +73,9 @@ func poolFromStorage(m *storagev1.PoolPolicy) admission.PoolPolicy {
 			EndedPermits: m.GetLimits().GetEndedPermits(),
 		},
 	}
+	for _, c := range m.GetCadences() {
+		p.Cadences = append(p.Cadences, cadenceFromStorage(c))
+	}
 	for _, b := range m.GetBuckets() {
 		p.Buckets = append(p.Buckets, admission.BucketPolicy{
 			Name: b.GetName(), Scope: admission.Scope(b.GetScope()), Capacity: b.GetCapacity(), Refill: b.GetRefill(),
@@ -87,6 +93,16 @@ func poolFromStorage(m *storagev1.PoolPolicy) admission.PoolPolicy {
 		p.Overrides = append(p.Overrides, tenantFromStorage(t))
 	}
 	return p
+}
+
+func cadenceToStorage(c admission.CadencePolicy) *storagev1.CadencePolicy {
+	return &storagev1.CadencePolicy{Name: c.Name, Base: int64(c.Base), Factor: c.Factor, Max: int64(c.Max)}
+}
+
+func cadenceFromStorage(m *storagev1.CadencePolicy) admission.CadencePolicy {
+	return admission.CadencePolicy{
+		Name: m.GetName(), Base: time.Duration(m.GetBase()), Factor: m.GetFactor(), Max: time.Duration(m.GetMax()),
+	}
 }
 
 func tenantToStorage(t *admission.TenantPolicy) *storagev1.TenantPolicy {

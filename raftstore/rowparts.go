@@ -12,6 +12,7 @@ import (
 func poolRowToStorage(r admission.PoolRow) *storagev1.PoolRow {
 	m := &storagev1.PoolRow{
 		Name: r.Name, Num: r.Num, BucketIds: r.BucketIDs, Buckets: bucketsToStorage(r.Buckets), Fair: r.Fair,
+		Skipped: r.Skipped,
 	}
 	for _, l := range r.Lanes {
 		m.Lanes = append(m.Lanes, &storagev1.LaneRow{
@@ -24,6 +25,7 @@ func poolRowToStorage(r admission.PoolRow) *storagev1.PoolRow {
 func poolRowFromStorage(m *storagev1.PoolRow) (admission.Row, error) {
 	r := admission.PoolRow{
 		Name: m.Name, Num: m.Num, BucketIDs: m.BucketIds, Buckets: bucketsFromStorage(m.Buckets), Fair: m.Fair,
+		Skipped: m.Skipped,
 	}
 	for _, l := range m.Lanes {
 		row := admission.LaneRow{Name: l.Name, Paused: l.Paused}
@@ -67,14 +69,19 @@ func bucketsFromStorage(list []*storagev1.BucketRow) []admission.BucketRow {
 }
 
 func entryToStorage(r *admission.EntryRow) *storagev1.EntryRow {
-	return &storagev1.EntryRow{
+	m := &storagev1.EntryRow{
 		Tenant: r.Tenant, Key: r.Key, Lane: r.Lane, Route: r.Route, Category: r.Category, Group: r.Group,
 		State: uint32(r.State), Delayed: r.Delayed, Relative: r.Relative,
 		Given: r.Given, GivenAttempts: r.GivenAttempts, Due: int64(r.Due), First: int64(r.First), Seq: r.Seq,
 		Attempts: r.Attempts, Unstarted: uint32(r.Unstarted), Retry: retryToStorage(r.Retry),
 		ClaimIndex: r.ClaimIndex, ClaimPosition: r.ClaimPosition,
 		Outcome: uint32(r.Outcome), DiedAt: int64(r.DiedAt),
+		Letter: r.Letter, Every: int64(r.Every), Behind: r.Behind, Resume: int64(r.Resume), Misses: r.Misses,
 	}
+	if r.Cadence.Name != "" {
+		m.Cadence = cadenceToStorage(r.Cadence)
+	}
+	return m
 }
 
 func entryFromStorage(m *storagev1.EntryRow) admission.EntryRow {
@@ -85,6 +92,8 @@ func entryFromStorage(m *storagev1.EntryRow) admission.EntryRow {
 		Seq: m.Seq, Attempts: m.Attempts, Unstarted: uint8(m.Unstarted), Retry: retryFromStorage(m.Retry),
 		ClaimIndex: m.ClaimIndex, ClaimPosition: m.ClaimPosition,
 		Outcome: admission.Outcome(m.Outcome), DiedAt: admission.Wall(m.DiedAt),
+		Letter: m.Letter, Every: time.Duration(m.Every), Cadence: cadenceFromStorage(m.Cadence),
+		Behind: m.Behind, Resume: admission.Wall(m.Resume), Misses: m.Misses,
 	}
 }
 

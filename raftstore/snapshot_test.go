@@ -90,7 +90,7 @@ func TestRowsSurviveStorage(t *testing.T) {
 	rows := []admission.Row{
 		admission.PolicyRow{Policy: fullPolicy()},
 		admission.PoolRow{
-			Name: "p", Num: 1, BucketIDs: 2, Fair: []uint32{3}, Buckets: []admission.BucketRow{bucket},
+			Name: "p", Num: 1, BucketIDs: 2, Skipped: 9, Fair: []uint32{3}, Buckets: []admission.BucketRow{bucket},
 			Lanes: []admission.LaneRow{{Name: "l", Paused: true, Floors: pair, Tops: pair}},
 		},
 		admission.TenantRow{Num: 1, Pool: "p", ID: "t", Paused: true, IdleAt: 9, Buckets: []admission.BucketRow{bucket}},
@@ -101,6 +101,8 @@ func TestRowsSurviveStorage(t *testing.T) {
 			Relative: true, Given: 3, GivenAttempts: 4, Due: 5, First: 6, Seq: 7, Attempts: 8, Unstarted: 9,
 			Retry:      admission.RetryPolicy{MaxAttempts: 1, Base: 2, Max: 3},
 			ClaimIndex: 10, ClaimPosition: 11, Outcome: 3, DiedAt: 12,
+			Letter: 13, Every: 14, Cadence: admission.CadencePolicy{Name: "c", Base: 1, Factor: 2, Max: 3},
+			Behind: 15, Resume: 16, Misses: 17,
 		},
 		admission.PermitRow{
 			Token: token, Fence: 1, Tenant: 2, Lane: "l", Expires: 3, TTL: 4, Cost: 5, BucketIDs: 6, Cancelled: true,

@@ -94,7 +94,7 @@ func (s *dueWorkService) ListDead(ctx context.Context, in *admitv1.ListDeadReque
 		return nil, err
 	}
 	defer done()
-	rows, failed := image.ListDead(l.pool, l.tenant, l.after.tenant, l.after.key, l.size+1)
+	rows, failed := image.ListDead(l.pool, l.tenant, l.after.tenant, l.after.key, l.after.letter, l.size+1)
 	if failed != nil {
 		return nil, failed
 	}

@@ -141,7 +141,7 @@ func (h *history) look(op admission.Op, r admission.Result) {
 	if rows, failed := image.ListEntries(admission.ListFilter{Pool: q.Pool}, 0, 0, 3); failed == nil {
 		writeEntries(h.entry.Index, listing{size: 2}, rows)
 	}
-	if rows, failed := image.ListDead(q.Pool, "", "", "", 3); failed == nil {
+	if rows, failed := image.ListDead(q.Pool, "", "", "", 0, 3); failed == nil {
 		writeDead(h.entry.Index, deadListing{size: 2}, rows)
 	}
 }

@@ -28,6 +28,7 @@ type entryKey struct {
 // deadKey is the place of an entry in ListDead. The zero key is before all.
 type deadKey struct {
 	tenant, key string
+	letter      uint64
 }
 
 func entryToken(f admission.ListFilter, k entryKey) string {
@@ -52,7 +53,8 @@ func (c checker) entryPage(field, token string, f admission.ListFilter) entryKey
 }
 
 func deadToken(pool, tenant string, k deadKey) string {
-	return sealPage(deadKind, deadScope(pool, tenant), []byte(k.tenant+"\x00"+k.key))
+	key := binary.BigEndian.AppendUint64(nil, k.letter)
+	return sealPage(deadKind, deadScope(pool, tenant), append(key, k.tenant+"\x00"+k.key...))
 }
 
 func (c checker) deadPage(field, token, pool, tenant string) deadKey {
@@ -60,12 +62,12 @@ func (c checker) deadPage(field, token, pool, tenant string) deadKey {
 		return deadKey{}
 	}
 	key, ok := openPage(deadKind, deadScope(pool, tenant), token)
-	last, rest, found := strings.Cut(string(key), "\x00")
-	if !ok || !found {
+	if !ok || len(key) < 8 {
 		c.fail(field, "is not a next_page_token of this list")
 		return deadKey{}
 	}
-	return deadKey{tenant: last, key: rest}
+	last, rest, _ := strings.Cut(string(key[8:]), "\x00")
+	return deadKey{tenant: last, key: rest, letter: binary.BigEndian.Uint64(key)}
 }
 
 func entryScope(f admission.ListFilter) []byte {

@@ -66,6 +66,10 @@ func readRelease(in *admitv1.ReleaseRequest) (*admission.Release, error) {
 	if in.ActualCost != nil {
 		op.ActualCost = c.between("actual_cost", in.GetActualCost(), 0, maxCost)
 	}
+	op.Miss = c.finding("result", in.GetResult())
+	if in.GetResult() != admitv1.Finding_FINDING_UNSPECIFIED && op.Outcome != admission.OutcomeDone {
+		c.fail("result", "goes with outcome DONE only")
+	}
 	if op.Outcome != admission.OutcomeThrottled {
 		if in.GetRetryAfter() != nil {
 			c.fail("retry_after", "goes with outcome THROTTLED only")
@@ -75,6 +79,16 @@ func readRelease(in *admitv1.ReleaseRequest) (*admission.Release, error) {
 		}
 	}
 	return op, c.err()
+}
+
+// finding says whether the work found nothing.
+func (c checker) finding(field string, f admitv1.Finding) (miss bool) {
+	switch f {
+	case admitv1.Finding_FINDING_UNSPECIFIED, admitv1.Finding_FINDING_HIT, admitv1.Finding_FINDING_MISS:
+		return f == admitv1.Finding_FINDING_MISS
+	}
+	c.fail(field, "is %d, which is not a Finding", int32(f))
+	return false
 }
 
 func (c checker) outcome(field string, o admitv1.Outcome) admission.Outcome {

@@ -26,6 +26,12 @@ func (c checker) entry(in *admitv1.EntrySpec) admission.EntrySpec {
 		Route:    c.optional(c.identity, "route", in.GetRoute()),
 		Group:    c.optional(c.identity, "group", in.GetGroup()),
 	}
+	switch in.GetRecurrence().(type) {
+	case *admitv1.EntrySpec_Every:
+		e.Every = c.duration("every", in.GetEvery(), admission.MinEvery, admission.MaxPeriod, 0)
+	case *admitv1.EntrySpec_Cadence:
+		e.Cadence = c.name("cadence", in.GetCadence())
+	}
 	e.MaxAttempts = int32(c.orDefault("max_attempts", in.GetMaxAttempts(), maxAttempts, 0))
 	if due, ok := in.GetDue().(*admitv1.EntrySpec_DueAt); ok {
 		e.DueAt = c.wall("due_at", due.DueAt)

@@ -129,6 +129,8 @@ func TestWhatIsRefused(t *testing.T) {
 		{"unknown outcome", &admitv1.ReleaseRequest{Token: goodToken, Outcome: 99}, "outcome"},
 		{"negative actual cost", &admitv1.ReleaseRequest{Token: goodToken, ActualCost: proto.Int64(-1)}, "actual_cost"},
 		{"actual cost over 2^53", &admitv1.ReleaseRequest{Token: goodToken, ActualCost: proto.Int64(1<<53 + 1)}, "actual_cost"},
+		{"a finding of work that failed", &admitv1.ReleaseRequest{Token: goodToken, Outcome: admitv1.Outcome_OUTCOME_FAILED, Result: admitv1.Finding_FINDING_MISS}, "result"},
+		{"an unknown finding", &admitv1.ReleaseRequest{Token: goodToken, Result: 99}, "result"},
 		{"retry_after without throttle", &admitv1.ReleaseRequest{Token: goodToken, RetryAfter: durationpb.New(time.Second)}, "retry_after"},
 		{"bucket without throttle", &admitv1.ReleaseRequest{Token: goodToken, Outcome: admitv1.Outcome_OUTCOME_FAILED, Bucket: "b"}, "bucket"},
 		{"throttle into the past", &admitv1.ReleaseRequest{Token: goodToken, Outcome: admitv1.Outcome_OUTCOME_THROTTLED, RetryAfter: durationpb.New(-1)}, "retry_after"},

@@ -127,6 +127,7 @@ func writeNextDue(a raftstore.Answer, r *admission.NextDueResult) *admitv1.NextD
 			Group:    c.Group,
 			DueAt:    writeWall(c.DueAt),
 			Attempt:  c.Attempt,
+			CatchUp:  c.CatchUp,
 		})
 	}
 	return out

@@ -3,6 +3,8 @@ package server
 import (
 	"strconv"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 	"github.com/admitd/admit/raftstore"
@@ -57,7 +59,7 @@ func writeEntries(index uint64, l listing, rows []admission.ListedEntry) *admitv
 }
 
 func writeEntry(e admission.ListedEntry, state admitv1.EntryState) *admitv1.Entry {
-	return &admitv1.Entry{
+	out := &admitv1.Entry{
 		Tenant:      e.Tenant,
 		Key:         e.Key,
 		Category:    e.Category,
@@ -70,6 +72,13 @@ func writeEntry(e admission.ListedEntry, state admitv1.EntryState) *admitv1.Entr
 		Attempts:    e.Attempts,
 		MaxAttempts: e.MaxAttempts,
 	}
+	switch {
+	case e.Every > 0:
+		out.Recurrence = &admitv1.Entry_Every{Every: durationpb.New(e.Every)}
+	case e.Cadence != "":
+		out.Recurrence = &admitv1.Entry_Cadence{Cadence: e.Cadence}
+	}
+	return out
 }
 
 // writeDead makes a page as writeEntries does.
@@ -78,7 +87,7 @@ func writeDead(index uint64, l deadListing, rows []admission.DeadEntry) *admitv1
 	if len(rows) > l.size {
 		rows = rows[:l.size]
 		last := rows[l.size-1]
-		out.NextPageToken = deadToken(l.pool, l.tenant, deadKey{tenant: last.Tenant, key: last.Key})
+		out.NextPageToken = deadToken(l.pool, l.tenant, deadKey{tenant: last.Tenant, key: last.Key, letter: last.Letter})
 	}
 	for _, d := range rows {
 		out.Entries = append(out.Entries, &admitv1.DeadEntry{

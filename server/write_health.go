@@ -36,6 +36,7 @@ func writePoolHealth(h admission.PoolHealth) *admitv1.PoolHealth {
 		Tenants: h.Tenants,
 		Entries: h.Entries,
 		Dead:    h.Dead,
+		Skipped: h.Skipped,
 		Held:    writeTotals(h.Held),
 	}
 	if h.MaxActive > 0 {

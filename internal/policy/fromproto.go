@@ -40,6 +40,7 @@ func (c *converter) pool(path string, p *admitv1.Pool) admission.PoolPolicy {
 		Retry:      retry(p.GetRetry()),
 		MaxPause:   duration(p.GetMaxPause()),
 		Limits:     limits(p.GetLimits()),
+		Cadences:   convert(p.GetCadences(), path+".cadences", cadence),
 	}
 }
 
@@ -122,6 +123,15 @@ func retry(r *admitv1.Retry) admission.RetryPolicy {
 		MaxAttempts: positive(r.MaxAttempts),
 		Base:        duration(r.GetBase()),
 		Max:         duration(r.GetMax()),
+	}
+}
+
+func cadence(_ string, c *admitv1.Cadence) admission.CadencePolicy {
+	return admission.CadencePolicy{
+		Name:   c.GetName(),
+		Base:   duration(c.GetBase()),
+		Factor: positive(c.Factor),
+		Max:    duration(c.GetMax()),
 	}
 }
 

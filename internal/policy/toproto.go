@@ -27,6 +27,7 @@ func poolMessage(p admission.PoolPolicy) *admitv1.Pool {
 		Retry:      retryMessage(p.Retry),
 		MaxPause:   optionalDuration(p.MaxPause),
 		Limits:     limitsMessage(p.Limits),
+		Cadences:   messages(p.Cadences, cadenceMessage),
 	}
 }
 
@@ -105,6 +106,15 @@ func retryMessage(r admission.RetryPolicy) *admitv1.Retry {
 		MaxAttempts: optional(r.MaxAttempts),
 		Base:        optionalDuration(r.Base),
 		Max:         optionalDuration(r.Max),
+	}
+}
+
+func cadenceMessage(c admission.CadencePolicy) *admitv1.Cadence {
+	return &admitv1.Cadence{
+		Name:   c.Name,
+		Base:   optionalDuration(c.Base),
+		Factor: optional(c.Factor),
+		Max:    optionalDuration(c.Max),
 	}
 }
 

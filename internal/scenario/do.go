@@ -60,19 +60,17 @@ func (r *run) nextDue(c *call, s scope, o *outcome) {
 }
 
 func (r *run) schedule(c *call, s scope, o *outcome) {
-	dueIn, relative := c.durations["due_in"]
 	spec := admission.EntrySpec{
 		Tenant:      s.expand(c.texts["tenant"]),
 		Key:         s.expand(c.texts["key"]),
 		Category:    s.expand(c.texts["category"]),
 		Route:       s.expand(c.texts["route"]),
 		Group:       s.expand(c.texts["group"]),
-		DueIn:       dueIn,
-		Relative:    relative,
+		DueIn:       c.durations["due_in"],
+		Relative:    true,
+		Every:       c.durations["every"],
+		Cadence:     s.expand(c.texts["cadence"]),
 		MaxAttempts: int32(c.number("max_attempts", 0)),
-	}
-	if !relative {
-		spec.DueAt = r.wall()
 	}
 	o.pool = s.expand(c.texts["pool"])
 	res := r.apply(&admission.Schedule{Pool: o.pool, Entries: []admission.EntrySpec{spec}}).(*admission.ScheduleResult)
@@ -107,6 +105,7 @@ func (r *run) release(c *call, s scope, o *outcome) {
 	op := &admission.Release{
 		Token:      token,
 		Outcome:    admission.OutcomeDone,
+		Miss:       c.texts["result"] == "miss",
 		ActualCost: c.number("actual_cost", admission.Absent),
 		RetryAfter: admission.Absent,
 		Bucket:     s.expand(c.texts["bucket"]),

@@ -49,6 +49,7 @@ var expectReaders = map[string]func(r *reader, s *step, node *yaml.Node) check{
 
 	"active":         count(func(o *outcome) int64 { return o.run.health(o.pool).Active }),
 	"dead":           count(func(o *outcome) int64 { return o.run.health(o.pool).Dead }),
+	"skipped":        count(func(o *outcome) int64 { return o.run.health(o.pool).Skipped }),
 	"due":            count(func(o *outcome) int64 { return o.run.due(o.pool) }),
 	"tenants":        readTenants,
 	"lanes":          readLanes,

@@ -76,8 +76,8 @@ func checkPerName(wanted map[string]bounds, have func(name string) map[string]in
 
 func readTenants(r *reader, s *step, node *yaml.Node) check {
 	return perName(r, s, node, []string{"active", "granted", "debt"}, nil, func(o *outcome, tenant string) map[string]int64 {
-		active, debt := o.run.holds(o.pool, tenant)
-		return map[string]int64{"active": active, "debt": debt, "granted": o.run.grants[owner{o.pool, tenant}]}
+		h := o.run.state.Tenant(o.run.now, o.pool, tenant)
+		return map[string]int64{"active": h.Active, "debt": h.Debt, "granted": o.run.grants[owner{o.pool, tenant}]}
 	})
 }
 
@@ -113,73 +113,11 @@ func readTenantBuckets(r *reader, _ *step, node *yaml.Node) check {
 	}
 }
 
-// levels returns what is left in the tenant's own buckets: the limits that block
-// a request which no bucket can grant, asked of a copy where every bucket charges
-// by cost.
+// levels returns what is left in the tenant's own buckets.
 func (r *run) levels(pool, tenant string) map[string]int64 {
-	copied, err := restored(r.state.Snapshot())
-	if err != nil {
-		return nil
-	}
-	policy, _, _ := copied.Policy()
-	policy.Pools = slices.Clone(policy.Pools)
-	for i := range policy.Pools {
-		buckets := slices.Clone(policy.Pools[i].Buckets)
-		for j := range buckets {
-			buckets[j].PerPermit = false
-		}
-		policy.Pools[i].Buckets = buckets
-	}
-	copied.Apply(admission.Entry{Index: r.index + 1, T: r.now, W: r.wall(), Ops: []admission.Op{
-		admission.ApplyPolicy{Policy: policy, ExpectedRevision: admission.AnyRevision},
-	}})
-	res := copied.Decide(r.now, &admission.Acquire{Pool: pool, Tenant: tenant, Cost: maxTokens})
-	if res.Err != nil || res.Decision.Shed == nil {
-		return nil
-	}
 	out := map[string]int64{}
-	for _, l := range res.Decision.Shed.Blocking {
-		if l.Scope == admission.ScopeTenant && l.Capacity > 0 && l.Asked == maxTokens {
-			out[l.Name] = l.Capacity - l.Used
-		}
+	for _, l := range r.state.Tenant(r.now, pool, tenant).Levels {
+		out[l.Bucket] = l.Level
 	}
 	return out
-}
-
-// holds returns the tenant's live permits, and by how many they exceed its cap.
-func (r *run) holds(pool, tenant string) (active, debt int64) {
-	var num uint64 // 0 while the tenant is not found; tenants come before permits
-	for row := range r.state.Snapshot().Rows() {
-		switch row := row.(type) {
-		case admission.TenantRow:
-			if row.Pool == pool && row.ID == tenant {
-				num = row.Num
-			}
-		case admission.PermitRow:
-			if num != 0 && row.Tenant == num {
-				active++
-			}
-		}
-	}
-	if limit := r.tenantCap(pool, tenant); limit > 0 {
-		debt = max(0, active-limit)
-	}
-	return active, debt
-}
-
-// tenantCap returns the tenant's max_active, or 0 for none.
-func (r *run) tenantCap(pool, tenant string) int64 {
-	policy, _, _ := r.state.Policy()
-	for _, p := range policy.Pools {
-		if p.Name != pool {
-			continue
-		}
-		for _, t := range p.Overrides {
-			if t.ID == tenant && t.MaxActive != 0 {
-				return t.MaxActive
-			}
-		}
-		return p.Defaults.MaxActive
-	}
-	return 0
 }

@@ -37,7 +37,7 @@ type testPolicy struct {
 
 // missingPolicyFields are those that a policy file will have.
 var missingPolicyFields = []string{
-	"yield", "batch", "cadences", "unknown", "enforcement", "lock_max_active", "lane_max_active",
+	"yield", "batch", "unknown", "enforcement", "lock_max_active", "lane_max_active",
 	"done_retention", "dead_retention", "waiting", "waiting_per_tenant",
 }
 

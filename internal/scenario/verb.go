@@ -83,9 +83,10 @@ var verbs = []verb{
 		fields: []field{
 			must("pool", asText), must("tenant", asID), must("key", asID), may("category", asText), may("route", asID), may("group", asID),
 			may("due_in", asDuration(0, maxDue)), may("max_attempts", asNumber(1, 1000)),
-			later("every"), later("cadence"),
+			may("every", asDuration(admission.MinEvery, admission.MaxPeriod)), may("cadence", asText),
 		},
 		expects: []string{"error"},
+		check:   checkSchedule,
 		do:      (*run).schedule,
 	},
 	{
@@ -109,7 +110,7 @@ var verbs = []verb{
 		name: "release",
 		fields: []field{
 			must("permit", asText), may("outcome", asOutcome), may("actual_cost", asNumber(0, maxTokens)),
-			may("retry_after", asDuration(0, maxDue)), may("bucket", asText), later("result"),
+			may("retry_after", asDuration(0, maxDue)), may("bucket", asText), may("result", asFinding),
 		},
 		expects: []string{"ok", "result"},
 		check:   checkRelease,
@@ -209,7 +210,25 @@ func asOutcome(r *reader, c *call, name string, node *yaml.Node) {
 	}
 }
 
+func asFinding(r *reader, c *call, name string, node *yaml.Node) {
+	asText(r, c, name, node)
+	if v := c.texts[name]; v != "hit" && v != "miss" {
+		r.fail(node, "expected hit or miss, got %s", policy.Found(node))
+	}
+}
+
+func checkSchedule(r *reader, c *call, node *yaml.Node) {
+	_, every := c.durations["every"]
+	if _, cadence := c.texts["cadence"]; every && cadence {
+		r.fail(node, "every and cadence exclude each other")
+	}
+}
+
 func checkRelease(r *reader, c *call, node *yaml.Node) {
+	outcome, given := c.texts["outcome"]
+	if _, found := c.texts["result"]; found && given && outcome != "DONE" {
+		r.fail(node, "result is for outcome DONE")
+	}
 	if c.texts["outcome"] == "THROTTLED" {
 		return
 	}

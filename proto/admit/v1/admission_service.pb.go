@@ -551,7 +551,10 @@ type ReleaseRequest struct {
 	// With THROTTLED: the bucket to pause, one that the permit charged. Empty
 	// means the pool's only POOL bucket; INVALID_ARGUMENT if there is not
 	// exactly one, or with any other outcome.
-	Bucket        string `protobuf:"bytes,5,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	Bucket string `protobuf:"bytes,5,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	// With DONE, for an entry with a cadence: what the work found. Unspecified
+	// means HIT. INVALID_ARGUMENT with any other outcome.
+	Result        Finding `protobuf:"varint,6,opt,name=result,proto3,enum=admit.v1.Finding" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -619,6 +622,13 @@ func (x *ReleaseRequest) GetBucket() string {
 		return x.Bucket
 	}
 	return ""
+}
+
+func (x *ReleaseRequest) GetResult() Finding {
+	if x != nil {
+		return x.Result
+	}
+	return Finding_FINDING_UNSPECIFIED
 }
 
 // ReleaseResponse says what became of the permit.
@@ -901,7 +911,7 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\vRenewResult\x12-\n" +
 	"\x06result\x18\x01 \x01(\x0e2\x15.admit.v1.LeaseResultR\x06result\x128\n" +
 	"\n" +
-	"expires_in\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\"\xdd\x01\n" +
+	"expires_in\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\"\x88\x02\n" +
 	"\x0eReleaseRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12+\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x11.admit.v1.OutcomeR\aoutcome\x12$\n" +
@@ -909,7 +919,8 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"actualCost\x88\x01\x01\x12:\n" +
 	"\vretry_after\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"retryAfter\x12\x16\n" +
-	"\x06bucket\x18\x05 \x01(\tR\x06bucketB\x0e\n" +
+	"\x06bucket\x18\x05 \x01(\tR\x06bucket\x12)\n" +
+	"\x06result\x18\x06 \x01(\x0e2\x11.admit.v1.FindingR\x06resultB\x0e\n" +
 	"\f_actual_cost\"p\n" +
 	"\x0fReleaseResponse\x12-\n" +
 	"\x06result\x18\x01 \x01(\x0e2\x15.admit.v1.LeaseResultR\x06result\x12.\n" +
@@ -968,7 +979,8 @@ var file_admit_v1_admission_service_proto_goTypes = []any{
 	(*ItemError)(nil),            // 15: admit.v1.ItemError
 	(LeaseResult)(0),             // 16: admit.v1.LeaseResult
 	(Outcome)(0),                 // 17: admit.v1.Outcome
-	(*Claim)(nil),                // 18: admit.v1.Claim
+	(Finding)(0),                 // 18: admit.v1.Finding
+	(*Claim)(nil),                // 19: admit.v1.Claim
 }
 var file_admit_v1_admission_service_proto_depIdxs = []int32{
 	12, // 0: admit.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
@@ -985,28 +997,29 @@ var file_admit_v1_admission_service_proto_depIdxs = []int32{
 	12, // 11: admit.v1.RenewResult.expires_in:type_name -> google.protobuf.Duration
 	17, // 12: admit.v1.ReleaseRequest.outcome:type_name -> admit.v1.Outcome
 	12, // 13: admit.v1.ReleaseRequest.retry_after:type_name -> google.protobuf.Duration
-	16, // 14: admit.v1.ReleaseResponse.result:type_name -> admit.v1.LeaseResult
-	14, // 15: admit.v1.ReleaseResponse.shedding:type_name -> admit.v1.Shedding
-	12, // 16: admit.v1.NextDueRequest.max_wait:type_name -> google.protobuf.Duration
-	12, // 17: admit.v1.NextDueRequest.ttl:type_name -> google.protobuf.Duration
-	18, // 18: admit.v1.NextDueResponse.claims:type_name -> admit.v1.Claim
-	14, // 19: admit.v1.NextDueResponse.shedding:type_name -> admit.v1.Shedding
-	12, // 20: admit.v1.NextDueResponse.next_due_in:type_name -> google.protobuf.Duration
-	0,  // 21: admit.v1.AdmissionService.Acquire:input_type -> admit.v1.AcquireRequest
-	2,  // 22: admit.v1.AdmissionService.BatchAcquire:input_type -> admit.v1.BatchAcquireRequest
-	5,  // 23: admit.v1.AdmissionService.Renew:input_type -> admit.v1.RenewRequest
-	8,  // 24: admit.v1.AdmissionService.Release:input_type -> admit.v1.ReleaseRequest
-	10, // 25: admit.v1.AdmissionService.NextDue:input_type -> admit.v1.NextDueRequest
-	1,  // 26: admit.v1.AdmissionService.Acquire:output_type -> admit.v1.AcquireResponse
-	3,  // 27: admit.v1.AdmissionService.BatchAcquire:output_type -> admit.v1.BatchAcquireResponse
-	6,  // 28: admit.v1.AdmissionService.Renew:output_type -> admit.v1.RenewResponse
-	9,  // 29: admit.v1.AdmissionService.Release:output_type -> admit.v1.ReleaseResponse
-	11, // 30: admit.v1.AdmissionService.NextDue:output_type -> admit.v1.NextDueResponse
-	26, // [26:31] is the sub-list for method output_type
-	21, // [21:26] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	18, // 14: admit.v1.ReleaseRequest.result:type_name -> admit.v1.Finding
+	16, // 15: admit.v1.ReleaseResponse.result:type_name -> admit.v1.LeaseResult
+	14, // 16: admit.v1.ReleaseResponse.shedding:type_name -> admit.v1.Shedding
+	12, // 17: admit.v1.NextDueRequest.max_wait:type_name -> google.protobuf.Duration
+	12, // 18: admit.v1.NextDueRequest.ttl:type_name -> google.protobuf.Duration
+	19, // 19: admit.v1.NextDueResponse.claims:type_name -> admit.v1.Claim
+	14, // 20: admit.v1.NextDueResponse.shedding:type_name -> admit.v1.Shedding
+	12, // 21: admit.v1.NextDueResponse.next_due_in:type_name -> google.protobuf.Duration
+	0,  // 22: admit.v1.AdmissionService.Acquire:input_type -> admit.v1.AcquireRequest
+	2,  // 23: admit.v1.AdmissionService.BatchAcquire:input_type -> admit.v1.BatchAcquireRequest
+	5,  // 24: admit.v1.AdmissionService.Renew:input_type -> admit.v1.RenewRequest
+	8,  // 25: admit.v1.AdmissionService.Release:input_type -> admit.v1.ReleaseRequest
+	10, // 26: admit.v1.AdmissionService.NextDue:input_type -> admit.v1.NextDueRequest
+	1,  // 27: admit.v1.AdmissionService.Acquire:output_type -> admit.v1.AcquireResponse
+	3,  // 28: admit.v1.AdmissionService.BatchAcquire:output_type -> admit.v1.BatchAcquireResponse
+	6,  // 29: admit.v1.AdmissionService.Renew:output_type -> admit.v1.RenewResponse
+	9,  // 30: admit.v1.AdmissionService.Release:output_type -> admit.v1.ReleaseResponse
+	11, // 31: admit.v1.AdmissionService.NextDue:output_type -> admit.v1.NextDueResponse
+	27, // [27:32] is the sub-list for method output_type
+	22, // [22:27] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_admission_service_proto_init() }

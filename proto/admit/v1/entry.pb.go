@@ -108,8 +108,18 @@ type EntrySpec struct {
 	//	*EntrySpec_DueIn
 	Due isEntrySpec_Due `protobuf_oneof:"due"`
 	// Attempts before the entry is dead, 1 to 1000. 0 means the pool's
-	// retry.max_attempts.
-	MaxAttempts   int32 `protobuf:"varint,8,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
+	// retry.max_attempts. A recurring entry counts them for each occurrence.
+	MaxAttempts int32 `protobuf:"varint,8,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
+	// How the entry comes back. Unset means that it does not: it is finished with
+	// DONE. A recurring entry goes on until it is unscheduled; an occurrence that
+	// fails for good leaves a dead entry beside it, of which each key keeps the
+	// latest 64.
+	//
+	// Types that are valid to be assigned to Recurrence:
+	//
+	//	*EntrySpec_Every
+	//	*EntrySpec_Cadence
+	Recurrence    isEntrySpec_Recurrence `protobuf_oneof:"recurrence"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -211,6 +221,31 @@ func (x *EntrySpec) GetMaxAttempts() int32 {
 	return 0
 }
 
+func (x *EntrySpec) GetRecurrence() isEntrySpec_Recurrence {
+	if x != nil {
+		return x.Recurrence
+	}
+	return nil
+}
+
+func (x *EntrySpec) GetEvery() *durationpb.Duration {
+	if x != nil {
+		if x, ok := x.Recurrence.(*EntrySpec_Every); ok {
+			return x.Every
+		}
+	}
+	return nil
+}
+
+func (x *EntrySpec) GetCadence() string {
+	if x != nil {
+		if x, ok := x.Recurrence.(*EntrySpec_Cadence); ok {
+			return x.Cadence
+		}
+	}
+	return ""
+}
+
 type isEntrySpec_Due interface {
 	isEntrySpec_Due()
 }
@@ -230,6 +265,27 @@ func (*EntrySpec_DueAt) isEntrySpec_Due() {}
 
 func (*EntrySpec_DueIn) isEntrySpec_Due() {}
 
+type isEntrySpec_Recurrence interface {
+	isEntrySpec_Recurrence()
+}
+
+type EntrySpec_Every struct {
+	// On a fixed grid from the due time on, 1 s to 366 d: each boundary at least
+	// once and never twice. When a claim finds the grid behind, the oldest 64
+	// boundaries are delivered, the rest are skipped and counted.
+	Every *durationpb.Duration `protobuf:"bytes,9,opt,name=every,proto3,oneof"`
+}
+
+type EntrySpec_Cadence struct {
+	// At one of the pool's cadences: a delay after each report, which grows
+	// while nothing is found. Unknown ones are INVALID_ARGUMENT.
+	Cadence string `protobuf:"bytes,10,opt,name=cadence,proto3,oneof"`
+}
+
+func (*EntrySpec_Every) isEntrySpec_Recurrence() {}
+
+func (*EntrySpec_Cadence) isEntrySpec_Recurrence() {}
+
 // Claim is an entry under a permit.
 type Claim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -243,10 +299,13 @@ type Claim struct {
 	Route string `protobuf:"bytes,4,opt,name=route,proto3" json:"route,omitempty"`
 	// The entry's group.
 	Group string `protobuf:"bytes,5,opt,name=group,proto3" json:"group,omitempty"`
-	// When the entry first came due.
+	// When the entry, or this occurrence of it, first came due. With `every` it is
+	// the boundary of the grid.
 	DueAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=due_at,json=dueAt,proto3" json:"due_at,omitempty"`
 	// Which attempt this is, from 1.
-	Attempt       int32 `protobuf:"varint,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Attempt int32 `protobuf:"varint,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Later boundaries of the grid are due as well: this one is being caught up.
+	CatchUp       bool `protobuf:"varint,8,opt,name=catch_up,json=catchUp,proto3" json:"catch_up,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -330,6 +389,13 @@ func (x *Claim) GetAttempt() int32 {
 	return 0
 }
 
+func (x *Claim) GetCatchUp() bool {
+	if x != nil {
+		return x.CatchUp
+	}
+	return false
+}
+
 // Entry is a piece of due work as the cluster knows it.
 type Entry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -354,7 +420,14 @@ type Entry struct {
 	// Attempts begun.
 	Attempts int32 `protobuf:"varint,10,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	// Attempts before it is dead.
-	MaxAttempts   int32 `protobuf:"varint,11,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
+	MaxAttempts int32 `protobuf:"varint,11,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
+	// How it comes back, as scheduled. Unset means that it does not.
+	//
+	// Types that are valid to be assigned to Recurrence:
+	//
+	//	*Entry_Every
+	//	*Entry_Cadence
+	Recurrence    isEntry_Recurrence `protobuf_oneof:"recurrence"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -466,6 +539,49 @@ func (x *Entry) GetMaxAttempts() int32 {
 	return 0
 }
 
+func (x *Entry) GetRecurrence() isEntry_Recurrence {
+	if x != nil {
+		return x.Recurrence
+	}
+	return nil
+}
+
+func (x *Entry) GetEvery() *durationpb.Duration {
+	if x != nil {
+		if x, ok := x.Recurrence.(*Entry_Every); ok {
+			return x.Every
+		}
+	}
+	return nil
+}
+
+func (x *Entry) GetCadence() string {
+	if x != nil {
+		if x, ok := x.Recurrence.(*Entry_Cadence); ok {
+			return x.Cadence
+		}
+	}
+	return ""
+}
+
+type isEntry_Recurrence interface {
+	isEntry_Recurrence()
+}
+
+type Entry_Every struct {
+	// The grid's spacing.
+	Every *durationpb.Duration `protobuf:"bytes,12,opt,name=every,proto3,oneof"`
+}
+
+type Entry_Cadence struct {
+	// The cadence's name.
+	Cadence string `protobuf:"bytes,13,opt,name=cadence,proto3,oneof"`
+}
+
+func (*Entry_Every) isEntry_Recurrence() {}
+
+func (*Entry_Cadence) isEntry_Recurrence() {}
+
 // DeadEntry is an entry that failed for good.
 type DeadEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -535,7 +651,7 @@ var File_admit_v1_entry_proto protoreflect.FileDescriptor
 
 const file_admit_v1_entry_proto_rawDesc = "" +
 	"\n" +
-	"\x14admit/v1/entry.proto\x12\badmit.v1\x1a\x15admit/v1/permit.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x90\x02\n" +
+	"\x14admit/v1/entry.proto\x12\badmit.v1\x1a\x15admit/v1/permit.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xed\x02\n" +
 	"\tEntrySpec\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
@@ -544,8 +660,13 @@ const file_admit_v1_entry_proto_rawDesc = "" +
 	"\x05group\x18\x05 \x01(\tR\x05group\x123\n" +
 	"\x06due_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x05dueAt\x122\n" +
 	"\x06due_in\x18\a \x01(\v2\x19.google.protobuf.DurationH\x00R\x05dueIn\x12!\n" +
-	"\fmax_attempts\x18\b \x01(\x05R\vmaxAttemptsB\x05\n" +
-	"\x03due\"\xd8\x01\n" +
+	"\fmax_attempts\x18\b \x01(\x05R\vmaxAttempts\x121\n" +
+	"\x05every\x18\t \x01(\v2\x19.google.protobuf.DurationH\x01R\x05every\x12\x1a\n" +
+	"\acadence\x18\n" +
+	" \x01(\tH\x01R\acadenceB\x05\n" +
+	"\x03dueB\f\n" +
+	"\n" +
+	"recurrence\"\xf3\x01\n" +
 	"\x05Claim\x12(\n" +
 	"\x06permit\x18\x01 \x01(\v2\x10.admit.v1.PermitR\x06permit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
@@ -553,7 +674,8 @@ const file_admit_v1_entry_proto_rawDesc = "" +
 	"\x05route\x18\x04 \x01(\tR\x05route\x12\x14\n" +
 	"\x05group\x18\x05 \x01(\tR\x05group\x121\n" +
 	"\x06due_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05dueAt\x12\x18\n" +
-	"\aattempt\x18\a \x01(\x05R\aattempt\"\xe9\x02\n" +
+	"\aattempt\x18\a \x01(\x05R\aattempt\x12\x19\n" +
+	"\bcatch_up\x18\b \x01(\bR\acatchUp\"\xc6\x03\n" +
 	"\x05Entry\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
@@ -567,7 +689,11 @@ const file_admit_v1_entry_proto_rawDesc = "" +
 	"firstDueAt\x12\x1a\n" +
 	"\battempts\x18\n" +
 	" \x01(\x05R\battempts\x12!\n" +
-	"\fmax_attempts\x18\v \x01(\x05R\vmaxAttempts\"\x7f\n" +
+	"\fmax_attempts\x18\v \x01(\x05R\vmaxAttempts\x121\n" +
+	"\x05every\x18\f \x01(\v2\x19.google.protobuf.DurationH\x00R\x05every\x12\x1a\n" +
+	"\acadence\x18\r \x01(\tH\x00R\acadenceB\f\n" +
+	"\n" +
+	"recurrence\"\x7f\n" +
 	"\tDeadEntry\x12%\n" +
 	"\x05entry\x18\x01 \x01(\v2\x0f.admit.v1.EntryR\x05entry\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x123\n" +
@@ -604,20 +730,22 @@ var file_admit_v1_entry_proto_goTypes = []any{
 	(*Permit)(nil),                // 7: admit.v1.Permit
 }
 var file_admit_v1_entry_proto_depIdxs = []int32{
-	5, // 0: admit.v1.EntrySpec.due_at:type_name -> google.protobuf.Timestamp
-	6, // 1: admit.v1.EntrySpec.due_in:type_name -> google.protobuf.Duration
-	7, // 2: admit.v1.Claim.permit:type_name -> admit.v1.Permit
-	5, // 3: admit.v1.Claim.due_at:type_name -> google.protobuf.Timestamp
-	0, // 4: admit.v1.Entry.state:type_name -> admit.v1.EntryState
-	5, // 5: admit.v1.Entry.due_at:type_name -> google.protobuf.Timestamp
-	5, // 6: admit.v1.Entry.first_due_at:type_name -> google.protobuf.Timestamp
-	3, // 7: admit.v1.DeadEntry.entry:type_name -> admit.v1.Entry
-	5, // 8: admit.v1.DeadEntry.died_at:type_name -> google.protobuf.Timestamp
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	5,  // 0: admit.v1.EntrySpec.due_at:type_name -> google.protobuf.Timestamp
+	6,  // 1: admit.v1.EntrySpec.due_in:type_name -> google.protobuf.Duration
+	6,  // 2: admit.v1.EntrySpec.every:type_name -> google.protobuf.Duration
+	7,  // 3: admit.v1.Claim.permit:type_name -> admit.v1.Permit
+	5,  // 4: admit.v1.Claim.due_at:type_name -> google.protobuf.Timestamp
+	0,  // 5: admit.v1.Entry.state:type_name -> admit.v1.EntryState
+	5,  // 6: admit.v1.Entry.due_at:type_name -> google.protobuf.Timestamp
+	5,  // 7: admit.v1.Entry.first_due_at:type_name -> google.protobuf.Timestamp
+	6,  // 8: admit.v1.Entry.every:type_name -> google.protobuf.Duration
+	3,  // 9: admit.v1.DeadEntry.entry:type_name -> admit.v1.Entry
+	5,  // 10: admit.v1.DeadEntry.died_at:type_name -> google.protobuf.Timestamp
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_entry_proto_init() }
@@ -629,6 +757,12 @@ func file_admit_v1_entry_proto_init() {
 	file_admit_v1_entry_proto_msgTypes[0].OneofWrappers = []any{
 		(*EntrySpec_DueAt)(nil),
 		(*EntrySpec_DueIn)(nil),
+		(*EntrySpec_Every)(nil),
+		(*EntrySpec_Cadence)(nil),
+	}
+	file_admit_v1_entry_proto_msgTypes[2].OneofWrappers = []any{
+		(*Entry_Every)(nil),
+		(*Entry_Cadence)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -89,7 +89,8 @@ type Outcome int32
 const (
 	// Means DONE.
 	Outcome_OUTCOME_UNSPECIFIED Outcome = 0
-	// The work is done. A claimed entry is finished and forgotten.
+	// The work is done. A claimed entry is finished and forgotten, or waits for
+	// its next occurrence.
 	Outcome_OUTCOME_DONE Outcome = 1
 	// The work failed. The attempt is spent; a claimed entry comes due again
 	// after a backoff, or is dead after its last attempt.
@@ -151,6 +152,59 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_admit_v1_permit_proto_rawDescGZIP(), []int{1}
 }
 
+// Finding is what the work on an entry with a cadence found.
+type Finding int32
+
+const (
+	// Means HIT.
+	Finding_FINDING_UNSPECIFIED Finding = 0
+	// There was something to do: the cadence goes back to its base.
+	Finding_FINDING_HIT Finding = 1
+	// There was nothing to do: the cadence backs off.
+	Finding_FINDING_MISS Finding = 2
+)
+
+// Enum value maps for Finding.
+var (
+	Finding_name = map[int32]string{
+		0: "FINDING_UNSPECIFIED",
+		1: "FINDING_HIT",
+		2: "FINDING_MISS",
+	}
+	Finding_value = map[string]int32{
+		"FINDING_UNSPECIFIED": 0,
+		"FINDING_HIT":         1,
+		"FINDING_MISS":        2,
+	}
+)
+
+func (x Finding) Enum() *Finding {
+	p := new(Finding)
+	*p = x
+	return p
+}
+
+func (x Finding) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Finding) Descriptor() protoreflect.EnumDescriptor {
+	return file_admit_v1_permit_proto_enumTypes[2].Descriptor()
+}
+
+func (Finding) Type() protoreflect.EnumType {
+	return &file_admit_v1_permit_proto_enumTypes[2]
+}
+
+func (x Finding) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Finding.Descriptor instead.
+func (Finding) EnumDescriptor() ([]byte, []int) {
+	return file_admit_v1_permit_proto_rawDescGZIP(), []int{2}
+}
+
 // LeaseResult is what Renew or Release did.
 type LeaseResult int32
 
@@ -201,11 +255,11 @@ func (x LeaseResult) String() string {
 }
 
 func (LeaseResult) Descriptor() protoreflect.EnumDescriptor {
-	return file_admit_v1_permit_proto_enumTypes[2].Descriptor()
+	return file_admit_v1_permit_proto_enumTypes[3].Descriptor()
 }
 
 func (LeaseResult) Type() protoreflect.EnumType {
-	return &file_admit_v1_permit_proto_enumTypes[2]
+	return &file_admit_v1_permit_proto_enumTypes[3]
 }
 
 func (x LeaseResult) Number() protoreflect.EnumNumber {
@@ -214,7 +268,7 @@ func (x LeaseResult) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LeaseResult.Descriptor instead.
 func (LeaseResult) EnumDescriptor() ([]byte, []int) {
-	return file_admit_v1_permit_proto_rawDescGZIP(), []int{2}
+	return file_admit_v1_permit_proto_rawDescGZIP(), []int{3}
 }
 
 // Permit is a time-limited right to work. It holds one slot of its pool until
@@ -348,7 +402,11 @@ const file_admit_v1_permit_proto_rawDesc = "" +
 	"\x0eOUTCOME_FAILED\x10\x02\x12\x15\n" +
 	"\x11OUTCOME_THROTTLED\x10\x03\x12\x17\n" +
 	"\x13OUTCOME_NOT_STARTED\x10\x04\x12\x10\n" +
-	"\fOUTCOME_DEAD\x10\x05*\xbc\x01\n" +
+	"\fOUTCOME_DEAD\x10\x05*E\n" +
+	"\aFinding\x12\x17\n" +
+	"\x13FINDING_UNSPECIFIED\x10\x00\x12\x0f\n" +
+	"\vFINDING_HIT\x10\x01\x12\x10\n" +
+	"\fFINDING_MISS\x10\x02*\xbc\x01\n" +
 	"\vLeaseResult\x12\x1c\n" +
 	"\x18LEASE_RESULT_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14LEASE_RESULT_RENEWED\x10\x01\x12\x19\n" +
@@ -369,17 +427,18 @@ func file_admit_v1_permit_proto_rawDescGZIP() []byte {
 	return file_admit_v1_permit_proto_rawDescData
 }
 
-var file_admit_v1_permit_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_admit_v1_permit_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_admit_v1_permit_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_admit_v1_permit_proto_goTypes = []any{
 	(PermitState)(0),            // 0: admit.v1.PermitState
 	(Outcome)(0),                // 1: admit.v1.Outcome
-	(LeaseResult)(0),            // 2: admit.v1.LeaseResult
-	(*Permit)(nil),              // 3: admit.v1.Permit
-	(*durationpb.Duration)(nil), // 4: google.protobuf.Duration
+	(Finding)(0),                // 2: admit.v1.Finding
+	(LeaseResult)(0),            // 3: admit.v1.LeaseResult
+	(*Permit)(nil),              // 4: admit.v1.Permit
+	(*durationpb.Duration)(nil), // 5: google.protobuf.Duration
 }
 var file_admit_v1_permit_proto_depIdxs = []int32{
-	4, // 0: admit.v1.Permit.expires_in:type_name -> google.protobuf.Duration
+	5, // 0: admit.v1.Permit.expires_in:type_name -> google.protobuf.Duration
 	0, // 1: admit.v1.Permit.state:type_name -> admit.v1.PermitState
 	2, // [2:2] is the sub-list for method output_type
 	2, // [2:2] is the sub-list for method input_type
@@ -398,7 +457,7 @@ func file_admit_v1_permit_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_permit_proto_rawDesc), len(file_admit_v1_permit_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   1,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -203,7 +203,9 @@ type Pool struct {
 	// means 15 min.
 	MaxPause *durationpb.Duration `protobuf:"bytes,9,opt,name=max_pause,json=maxPause,proto3" json:"max_pause,omitempty"`
 	// How much the pool may hold. Absent means the defaults.
-	Limits        *Limits `protobuf:"bytes,10,opt,name=limits,proto3" json:"limits,omitempty"`
+	Limits *Limits `protobuf:"bytes,10,opt,name=limits,proto3" json:"limits,omitempty"`
+	// Rhythms for recurring entries, at most 100, each with its own name.
+	Cadences      []*Cadence `protobuf:"bytes,11,rep,name=cadences,proto3" json:"cadences,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -304,6 +306,13 @@ func (x *Pool) GetMaxPause() *durationpb.Duration {
 func (x *Pool) GetLimits() *Limits {
 	if x != nil {
 		return x.Limits
+	}
+	return nil
+}
+
+func (x *Pool) GetCadences() []*Cadence {
+	if x != nil {
+		return x.Cadences
 	}
 	return nil
 }
@@ -787,6 +796,83 @@ func (x *Retry) GetMax() *durationpb.Duration {
 	return nil
 }
 
+// Cadence is a rhythm for recurring entries: after a report that found something
+// the next is due after base, after the n-th in a row that found nothing after
+// base * factor^n, at most max.
+type Cadence struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names the cadence. Required; 1 to 64 of `A-Z a-z 0-9 . _ -`.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The delay after a hit, 1 s to 366 d. Required.
+	Base *durationpb.Duration `protobuf:"bytes,2,opt,name=base,proto3" json:"base,omitempty"`
+	// By how much each miss in a row lengthens the delay, 1 to 1000. Absent means
+	// 2.
+	Factor *int64 `protobuf:"varint,3,opt,name=factor,proto3,oneof" json:"factor,omitempty"`
+	// The longest delay, base to 366 d. Absent means 1 h, or base if that is
+	// longer.
+	Max           *durationpb.Duration `protobuf:"bytes,4,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cadence) Reset() {
+	*x = Cadence{}
+	mi := &file_admit_v1_policy_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cadence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cadence) ProtoMessage() {}
+
+func (x *Cadence) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cadence.ProtoReflect.Descriptor instead.
+func (*Cadence) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Cadence) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Cadence) GetBase() *durationpb.Duration {
+	if x != nil {
+		return x.Base
+	}
+	return nil
+}
+
+func (x *Cadence) GetFactor() int64 {
+	if x != nil && x.Factor != nil {
+		return *x.Factor
+	}
+	return 0
+}
+
+func (x *Cadence) GetMax() *durationpb.Duration {
+	if x != nil {
+		return x.Max
+	}
+	return nil
+}
+
 // Limits bounds what a pool holds in memory.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -812,7 +898,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_admit_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -824,7 +910,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -837,7 +923,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Limits) GetEntries() int64 {
@@ -881,7 +967,7 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x15admit/v1/policy.proto\x12\badmit.v1\x1a\x1egoogle/protobuf/duration.proto\".\n" +
 	"\x06Policy\x12$\n" +
-	"\x05pools\x18\x01 \x03(\v2\x0e.admit.v1.PoolR\x05pools\"\x8e\x04\n" +
+	"\x05pools\x18\x01 \x03(\v2\x0e.admit.v1.PoolR\x05pools\"\xbd\x04\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\"\n" +
 	"\n" +
@@ -897,7 +983,8 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\x05retry\x18\b \x01(\v2\x0f.admit.v1.RetryR\x05retry\x126\n" +
 	"\tmax_pause\x18\t \x01(\v2\x19.google.protobuf.DurationR\bmaxPause\x12(\n" +
 	"\x06limits\x18\n" +
-	" \x01(\v2\x10.admit.v1.LimitsR\x06limits\x1a=\n" +
+	" \x01(\v2\x10.admit.v1.LimitsR\x06limits\x12-\n" +
+	"\bcadences\x18\v \x03(\v2\x11.admit.v1.CadenceR\bcadences\x1a=\n" +
 	"\x0fCategoriesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
@@ -961,7 +1048,13 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\fmax_attempts\x18\x01 \x01(\x05H\x00R\vmaxAttempts\x88\x01\x01\x12-\n" +
 	"\x04base\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04base\x12+\n" +
 	"\x03max\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03maxB\x0f\n" +
-	"\r_max_attempts\"\x9a\x02\n" +
+	"\r_max_attempts\"\xa1\x01\n" +
+	"\aCadence\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
+	"\x04base\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04base\x12\x1b\n" +
+	"\x06factor\x18\x03 \x01(\x03H\x00R\x06factor\x88\x01\x01\x12+\n" +
+	"\x03max\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03maxB\t\n" +
+	"\a_factor\"\x9a\x02\n" +
 	"\x06Limits\x12\x1d\n" +
 	"\aentries\x18\x01 \x01(\x03H\x00R\aentries\x88\x01\x01\x121\n" +
 	"\x12entries_per_tenant\x18\x02 \x01(\x03H\x01R\x10entriesPerTenant\x88\x01\x01\x12\x1d\n" +
@@ -990,7 +1083,7 @@ func file_admit_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_admit_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_admit_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_admit_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_admit_v1_policy_proto_goTypes = []any{
 	(Bucket_Scope)(0),           // 0: admit.v1.Bucket.Scope
 	(Bucket_Charge)(0),          // 1: admit.v1.Bucket.Charge
@@ -1002,38 +1095,42 @@ var file_admit_v1_policy_proto_goTypes = []any{
 	(*Tenant)(nil),              // 7: admit.v1.Tenant
 	(*BucketOverride)(nil),      // 8: admit.v1.BucketOverride
 	(*Retry)(nil),               // 9: admit.v1.Retry
-	(*Limits)(nil),              // 10: admit.v1.Limits
-	nil,                         // 11: admit.v1.Pool.CategoriesEntry
-	nil,                         // 12: admit.v1.Lane.LeaveTokensEntry
-	nil,                         // 13: admit.v1.Tenant.BucketsEntry
-	(*durationpb.Duration)(nil), // 14: google.protobuf.Duration
+	(*Cadence)(nil),             // 10: admit.v1.Cadence
+	(*Limits)(nil),              // 11: admit.v1.Limits
+	nil,                         // 12: admit.v1.Pool.CategoriesEntry
+	nil,                         // 13: admit.v1.Lane.LeaveTokensEntry
+	nil,                         // 14: admit.v1.Tenant.BucketsEntry
+	(*durationpb.Duration)(nil), // 15: google.protobuf.Duration
 }
 var file_admit_v1_policy_proto_depIdxs = []int32{
 	3,  // 0: admit.v1.Policy.pools:type_name -> admit.v1.Pool
-	14, // 1: admit.v1.Pool.permit_ttl:type_name -> google.protobuf.Duration
+	15, // 1: admit.v1.Pool.permit_ttl:type_name -> google.protobuf.Duration
 	4,  // 2: admit.v1.Pool.buckets:type_name -> admit.v1.Bucket
 	5,  // 3: admit.v1.Pool.lanes:type_name -> admit.v1.Lane
-	11, // 4: admit.v1.Pool.categories:type_name -> admit.v1.Pool.CategoriesEntry
+	12, // 4: admit.v1.Pool.categories:type_name -> admit.v1.Pool.CategoriesEntry
 	6,  // 5: admit.v1.Pool.tenants:type_name -> admit.v1.Tenants
 	9,  // 6: admit.v1.Pool.retry:type_name -> admit.v1.Retry
-	14, // 7: admit.v1.Pool.max_pause:type_name -> google.protobuf.Duration
-	10, // 8: admit.v1.Pool.limits:type_name -> admit.v1.Limits
-	0,  // 9: admit.v1.Bucket.scope:type_name -> admit.v1.Bucket.Scope
-	14, // 10: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
-	1,  // 11: admit.v1.Bucket.charge:type_name -> admit.v1.Bucket.Charge
-	12, // 12: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
-	7,  // 13: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
-	7,  // 14: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
-	13, // 15: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
-	14, // 16: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
-	14, // 17: admit.v1.Retry.base:type_name -> google.protobuf.Duration
-	14, // 18: admit.v1.Retry.max:type_name -> google.protobuf.Duration
-	8,  // 19: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	15, // 7: admit.v1.Pool.max_pause:type_name -> google.protobuf.Duration
+	11, // 8: admit.v1.Pool.limits:type_name -> admit.v1.Limits
+	10, // 9: admit.v1.Pool.cadences:type_name -> admit.v1.Cadence
+	0,  // 10: admit.v1.Bucket.scope:type_name -> admit.v1.Bucket.Scope
+	15, // 11: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
+	1,  // 12: admit.v1.Bucket.charge:type_name -> admit.v1.Bucket.Charge
+	13, // 13: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
+	7,  // 14: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
+	7,  // 15: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
+	14, // 16: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
+	15, // 17: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
+	15, // 18: admit.v1.Retry.base:type_name -> google.protobuf.Duration
+	15, // 19: admit.v1.Retry.max:type_name -> google.protobuf.Duration
+	15, // 20: admit.v1.Cadence.base:type_name -> google.protobuf.Duration
+	15, // 21: admit.v1.Cadence.max:type_name -> google.protobuf.Duration
+	8,  // 22: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_policy_proto_init() }
@@ -1048,13 +1145,14 @@ func file_admit_v1_policy_proto_init() {
 	file_admit_v1_policy_proto_msgTypes[6].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[7].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[8].OneofWrappers = []any{}
+	file_admit_v1_policy_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_policy_proto_rawDesc), len(file_admit_v1_policy_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -161,7 +161,9 @@ type PoolHealth struct {
 	// Dead entries.
 	Dead int64 `protobuf:"varint,8,opt,name=dead,proto3" json:"dead,omitempty"`
 	// Held (tenant, lane) pairs for each reason.
-	Held          []*HeldTotal `protobuf:"bytes,9,rep,name=held,proto3" json:"held,omitempty"`
+	Held []*HeldTotal `protobuf:"bytes,9,rep,name=held,proto3" json:"held,omitempty"`
+	// Boundaries of fixed grids that were missed for good, since the pool exists.
+	Skipped       int64 `protobuf:"varint,10,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -257,6 +259,13 @@ func (x *PoolHealth) GetHeld() []*HeldTotal {
 		return x.Held
 	}
 	return nil
+}
+
+func (x *PoolHealth) GetSkipped() int64 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
 }
 
 // LaneHealth is how one lane stands.
@@ -435,7 +444,7 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\x05pools\x18\x01 \x03(\v2\x14.admit.v1.PoolHealthR\x05pools\x12<\n" +
 	"\fcluster_time\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\vclusterTime\x12\x1b\n" +
 	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\x12'\n" +
-	"\x0fpolicy_revision\x18\x04 \x01(\x03R\x0epolicyRevision\"\xba\x02\n" +
+	"\x0fpolicy_revision\x18\x04 \x01(\x03R\x0epolicyRevision\"\xd4\x02\n" +
 	"\n" +
 	"PoolHealth\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
@@ -447,7 +456,9 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\atenants\x18\x06 \x01(\x03R\atenants\x12\x18\n" +
 	"\aentries\x18\a \x01(\x03R\aentries\x12\x12\n" +
 	"\x04dead\x18\b \x01(\x03R\x04dead\x12'\n" +
-	"\x04held\x18\t \x03(\v2\x13.admit.v1.HeldTotalR\x04heldB\r\n" +
+	"\x04held\x18\t \x03(\v2\x13.admit.v1.HeldTotalR\x04held\x12\x18\n" +
+	"\askipped\x18\n" +
+	" \x01(\x03R\askippedB\r\n" +
 	"\v_max_active\"\xa0\x01\n" +
 	"\n" +
 	"LaneHealth\x12\x12\n" +

@@ -761,7 +761,9 @@ type Release struct {
 	// How long the provider asked to wait, in nanoseconds, or -1 if not told.
 	RetryAfter int64 `protobuf:"zigzag64,4,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
 	// The bucket that the provider's refusal pauses, or empty for the only one.
-	Bucket        string `protobuf:"bytes,5,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	Bucket string `protobuf:"bytes,5,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	// Whether work that was done found nothing, for a cadence.
+	Miss          bool `protobuf:"varint,6,opt,name=miss,proto3" json:"miss,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -829,6 +831,13 @@ func (x *Release) GetBucket() string {
 		return x.Bucket
 	}
 	return ""
+}
+
+func (x *Release) GetMiss() bool {
+	if x != nil {
+		return x.Miss
+	}
+	return false
 }
 
 // Token names a permit.
@@ -979,7 +988,11 @@ type EntrySpec struct {
 	// Whether due_in counts.
 	Relative bool `protobuf:"varint,8,opt,name=relative,proto3" json:"relative,omitempty"`
 	// The most attempts, or 0 for the pool's.
-	MaxAttempts   int32 `protobuf:"varint,9,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
+	MaxAttempts int32 `protobuf:"varint,9,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
+	// The grid's spacing in nanoseconds, or 0.
+	Every int64 `protobuf:"varint,10,opt,name=every,proto3" json:"every,omitempty"`
+	// The cadence's name, or empty.
+	Cadence       string `protobuf:"bytes,11,opt,name=cadence,proto3" json:"cadence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1075,6 +1088,20 @@ func (x *EntrySpec) GetMaxAttempts() int32 {
 		return x.MaxAttempts
 	}
 	return 0
+}
+
+func (x *EntrySpec) GetEvery() int64 {
+	if x != nil {
+		return x.Every
+	}
+	return 0
+}
+
+func (x *EntrySpec) GetCadence() string {
+	if x != nil {
+		return x.Cadence
+	}
+	return ""
 }
 
 // Unschedule removes a due entry.
@@ -1196,7 +1223,7 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\x05nonce\x18\a \x01(\x06R\x05nonce\"J\n" +
 	"\x05Renew\x12/\n" +
 	"\x06tokens\x18\x01 \x03(\v2\x17.admit.storage.v1.TokenR\x06tokens\x12\x10\n" +
-	"\x03ttl\x18\x02 \x01(\x03R\x03ttl\"\xac\x01\n" +
+	"\x03ttl\x18\x02 \x01(\x03R\x03ttl\"\xc0\x01\n" +
 	"\aRelease\x12-\n" +
 	"\x05token\x18\x01 \x01(\v2\x17.admit.storage.v1.TokenR\x05token\x12\x18\n" +
 	"\aoutcome\x18\x02 \x01(\rR\aoutcome\x12\x1f\n" +
@@ -1204,7 +1231,8 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"actualCost\x12\x1f\n" +
 	"\vretry_after\x18\x04 \x01(\x12R\n" +
 	"retryAfter\x12\x16\n" +
-	"\x06bucket\x18\x05 \x01(\tR\x06bucket\"e\n" +
+	"\x06bucket\x18\x05 \x01(\tR\x06bucket\x12\x12\n" +
+	"\x04miss\x18\x06 \x01(\bR\x04miss\"e\n" +
 	"\x05Token\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x1a\n" +
@@ -1212,7 +1240,7 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\x05nonce\x18\x04 \x01(\x06R\x05nonce\"U\n" +
 	"\bSchedule\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x125\n" +
-	"\aentries\x18\x02 \x03(\v2\x1b.admit.storage.v1.EntrySpecR\aentries\"\xea\x01\n" +
+	"\aentries\x18\x02 \x03(\v2\x1b.admit.storage.v1.EntrySpecR\aentries\"\x9a\x02\n" +
 	"\tEntrySpec\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
@@ -1222,7 +1250,10 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\x06due_at\x18\x06 \x01(\x03R\x05dueAt\x12\x15\n" +
 	"\x06due_in\x18\a \x01(\x03R\x05dueIn\x12\x1a\n" +
 	"\brelative\x18\b \x01(\bR\brelative\x12!\n" +
-	"\fmax_attempts\x18\t \x01(\x05R\vmaxAttempts\"J\n" +
+	"\fmax_attempts\x18\t \x01(\x05R\vmaxAttempts\x12\x14\n" +
+	"\x05every\x18\n" +
+	" \x01(\x03R\x05every\x12\x18\n" +
+	"\acadence\x18\v \x01(\tR\acadence\"J\n" +
 	"\n" +
 	"Unschedule\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +

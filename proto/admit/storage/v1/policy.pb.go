@@ -92,7 +92,9 @@ type PoolPolicy struct {
 	// The longest pause of a bucket.
 	MaxPause int64 `protobuf:"varint,10,opt,name=max_pause,json=maxPause,proto3" json:"max_pause,omitempty"`
 	// How much the pool may hold.
-	Limits        *LimitsPolicy `protobuf:"bytes,11,opt,name=limits,proto3" json:"limits,omitempty"`
+	Limits *LimitsPolicy `protobuf:"bytes,11,opt,name=limits,proto3" json:"limits,omitempty"`
+	// The rhythms of recurring entries.
+	Cadences      []*CadencePolicy `protobuf:"bytes,12,rep,name=cadences,proto3" json:"cadences,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -204,6 +206,86 @@ func (x *PoolPolicy) GetLimits() *LimitsPolicy {
 	return nil
 }
 
+func (x *PoolPolicy) GetCadences() []*CadencePolicy {
+	if x != nil {
+		return x.Cadences
+	}
+	return nil
+}
+
+// CadencePolicy is a rhythm of recurring entries.
+type CadencePolicy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The cadence's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The delay after a hit.
+	Base int64 `protobuf:"varint,2,opt,name=base,proto3" json:"base,omitempty"`
+	// By how much each miss in a row lengthens it.
+	Factor int64 `protobuf:"varint,3,opt,name=factor,proto3" json:"factor,omitempty"`
+	// The longest delay.
+	Max           int64 `protobuf:"varint,4,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CadencePolicy) Reset() {
+	*x = CadencePolicy{}
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CadencePolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CadencePolicy) ProtoMessage() {}
+
+func (x *CadencePolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CadencePolicy.ProtoReflect.Descriptor instead.
+func (*CadencePolicy) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *CadencePolicy) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CadencePolicy) GetBase() int64 {
+	if x != nil {
+		return x.Base
+	}
+	return 0
+}
+
+func (x *CadencePolicy) GetFactor() int64 {
+	if x != nil {
+		return x.Factor
+	}
+	return 0
+}
+
+func (x *CadencePolicy) GetMax() int64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
 // BucketPolicy is a token bucket.
 type BucketPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -229,7 +311,7 @@ type BucketPolicy struct {
 
 func (x *BucketPolicy) Reset() {
 	*x = BucketPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[2]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -241,7 +323,7 @@ func (x *BucketPolicy) String() string {
 func (*BucketPolicy) ProtoMessage() {}
 
 func (x *BucketPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[2]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -254,7 +336,7 @@ func (x *BucketPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPolicy.ProtoReflect.Descriptor instead.
 func (*BucketPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{2}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *BucketPolicy) GetName() string {
@@ -330,7 +412,7 @@ type LanePolicy struct {
 
 func (x *LanePolicy) Reset() {
 	*x = LanePolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[3]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -342,7 +424,7 @@ func (x *LanePolicy) String() string {
 func (*LanePolicy) ProtoMessage() {}
 
 func (x *LanePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[3]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -355,7 +437,7 @@ func (x *LanePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LanePolicy.ProtoReflect.Descriptor instead.
 func (*LanePolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{3}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *LanePolicy) GetName() string {
@@ -407,7 +489,7 @@ type TenantPolicy struct {
 
 func (x *TenantPolicy) Reset() {
 	*x = TenantPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[4]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -419,7 +501,7 @@ func (x *TenantPolicy) String() string {
 func (*TenantPolicy) ProtoMessage() {}
 
 func (x *TenantPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[4]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -432,7 +514,7 @@ func (x *TenantPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TenantPolicy.ProtoReflect.Descriptor instead.
 func (*TenantPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{4}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TenantPolicy) GetId() string {
@@ -494,7 +576,7 @@ type BucketOverride struct {
 
 func (x *BucketOverride) Reset() {
 	*x = BucketOverride{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +588,7 @@ func (x *BucketOverride) String() string {
 func (*BucketOverride) ProtoMessage() {}
 
 func (x *BucketOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +601,7 @@ func (x *BucketOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketOverride.ProtoReflect.Descriptor instead.
 func (*BucketOverride) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BucketOverride) GetCapacity() int64 {
@@ -565,7 +647,7 @@ type RetryPolicy struct {
 
 func (x *RetryPolicy) Reset() {
 	*x = RetryPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -577,7 +659,7 @@ func (x *RetryPolicy) String() string {
 func (*RetryPolicy) ProtoMessage() {}
 
 func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -590,7 +672,7 @@ func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryPolicy.ProtoReflect.Descriptor instead.
 func (*RetryPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RetryPolicy) GetMaxAttempts() int32 {
@@ -633,7 +715,7 @@ type LimitsPolicy struct {
 
 func (x *LimitsPolicy) Reset() {
 	*x = LimitsPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -645,7 +727,7 @@ func (x *LimitsPolicy) String() string {
 func (*LimitsPolicy) ProtoMessage() {}
 
 func (x *LimitsPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -658,7 +740,7 @@ func (x *LimitsPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsPolicy.ProtoReflect.Descriptor instead.
 func (*LimitsPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LimitsPolicy) GetEntries() int64 {
@@ -702,7 +784,7 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x1dadmit/storage/v1/policy.proto\x12\x10admit.storage.v1\"<\n" +
 	"\x06Policy\x122\n" +
-	"\x05pools\x18\x01 \x03(\v2\x1c.admit.storage.v1.PoolPolicyR\x05pools\"\xdd\x04\n" +
+	"\x05pools\x18\x01 \x03(\v2\x1c.admit.storage.v1.PoolPolicyR\x05pools\"\x9a\x05\n" +
 	"\n" +
 	"PoolPolicy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
@@ -720,10 +802,16 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\x05retry\x18\t \x01(\v2\x1d.admit.storage.v1.RetryPolicyR\x05retry\x12\x1b\n" +
 	"\tmax_pause\x18\n" +
 	" \x01(\x03R\bmaxPause\x126\n" +
-	"\x06limits\x18\v \x01(\v2\x1e.admit.storage.v1.LimitsPolicyR\x06limits\x1a=\n" +
+	"\x06limits\x18\v \x01(\v2\x1e.admit.storage.v1.LimitsPolicyR\x06limits\x12;\n" +
+	"\bcadences\x18\f \x03(\v2\x1f.admit.storage.v1.CadencePolicyR\bcadences\x1a=\n" +
 	"\x0fCategoriesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd8\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"a\n" +
+	"\rCadencePolicy\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04base\x18\x02 \x01(\x03R\x04base\x12\x16\n" +
+	"\x06factor\x18\x03 \x01(\x03R\x06factor\x12\x10\n" +
+	"\x03max\x18\x04 \x01(\x03R\x03max\"\xd8\x01\n" +
 	"\fBucketPolicy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05scope\x18\x02 \x01(\rR\x05scope\x12\x1a\n" +
@@ -785,37 +873,39 @@ func file_admit_storage_v1_policy_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_policy_proto_rawDescData
 }
 
-var file_admit_storage_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_admit_storage_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_admit_storage_v1_policy_proto_goTypes = []any{
 	(*Policy)(nil),         // 0: admit.storage.v1.Policy
 	(*PoolPolicy)(nil),     // 1: admit.storage.v1.PoolPolicy
-	(*BucketPolicy)(nil),   // 2: admit.storage.v1.BucketPolicy
-	(*LanePolicy)(nil),     // 3: admit.storage.v1.LanePolicy
-	(*TenantPolicy)(nil),   // 4: admit.storage.v1.TenantPolicy
-	(*BucketOverride)(nil), // 5: admit.storage.v1.BucketOverride
-	(*RetryPolicy)(nil),    // 6: admit.storage.v1.RetryPolicy
-	(*LimitsPolicy)(nil),   // 7: admit.storage.v1.LimitsPolicy
-	nil,                    // 8: admit.storage.v1.PoolPolicy.CategoriesEntry
-	nil,                    // 9: admit.storage.v1.LanePolicy.LeaveTokensEntry
-	nil,                    // 10: admit.storage.v1.TenantPolicy.BucketsEntry
+	(*CadencePolicy)(nil),  // 2: admit.storage.v1.CadencePolicy
+	(*BucketPolicy)(nil),   // 3: admit.storage.v1.BucketPolicy
+	(*LanePolicy)(nil),     // 4: admit.storage.v1.LanePolicy
+	(*TenantPolicy)(nil),   // 5: admit.storage.v1.TenantPolicy
+	(*BucketOverride)(nil), // 6: admit.storage.v1.BucketOverride
+	(*RetryPolicy)(nil),    // 7: admit.storage.v1.RetryPolicy
+	(*LimitsPolicy)(nil),   // 8: admit.storage.v1.LimitsPolicy
+	nil,                    // 9: admit.storage.v1.PoolPolicy.CategoriesEntry
+	nil,                    // 10: admit.storage.v1.LanePolicy.LeaveTokensEntry
+	nil,                    // 11: admit.storage.v1.TenantPolicy.BucketsEntry
 }
 var file_admit_storage_v1_policy_proto_depIdxs = []int32{
 	1,  // 0: admit.storage.v1.Policy.pools:type_name -> admit.storage.v1.PoolPolicy
-	2,  // 1: admit.storage.v1.PoolPolicy.buckets:type_name -> admit.storage.v1.BucketPolicy
-	3,  // 2: admit.storage.v1.PoolPolicy.lanes:type_name -> admit.storage.v1.LanePolicy
-	8,  // 3: admit.storage.v1.PoolPolicy.categories:type_name -> admit.storage.v1.PoolPolicy.CategoriesEntry
-	4,  // 4: admit.storage.v1.PoolPolicy.defaults:type_name -> admit.storage.v1.TenantPolicy
-	4,  // 5: admit.storage.v1.PoolPolicy.overrides:type_name -> admit.storage.v1.TenantPolicy
-	6,  // 6: admit.storage.v1.PoolPolicy.retry:type_name -> admit.storage.v1.RetryPolicy
-	7,  // 7: admit.storage.v1.PoolPolicy.limits:type_name -> admit.storage.v1.LimitsPolicy
-	9,  // 8: admit.storage.v1.LanePolicy.leave_tokens:type_name -> admit.storage.v1.LanePolicy.LeaveTokensEntry
-	10, // 9: admit.storage.v1.TenantPolicy.buckets:type_name -> admit.storage.v1.TenantPolicy.BucketsEntry
-	5,  // 10: admit.storage.v1.TenantPolicy.BucketsEntry.value:type_name -> admit.storage.v1.BucketOverride
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	3,  // 1: admit.storage.v1.PoolPolicy.buckets:type_name -> admit.storage.v1.BucketPolicy
+	4,  // 2: admit.storage.v1.PoolPolicy.lanes:type_name -> admit.storage.v1.LanePolicy
+	9,  // 3: admit.storage.v1.PoolPolicy.categories:type_name -> admit.storage.v1.PoolPolicy.CategoriesEntry
+	5,  // 4: admit.storage.v1.PoolPolicy.defaults:type_name -> admit.storage.v1.TenantPolicy
+	5,  // 5: admit.storage.v1.PoolPolicy.overrides:type_name -> admit.storage.v1.TenantPolicy
+	7,  // 6: admit.storage.v1.PoolPolicy.retry:type_name -> admit.storage.v1.RetryPolicy
+	8,  // 7: admit.storage.v1.PoolPolicy.limits:type_name -> admit.storage.v1.LimitsPolicy
+	2,  // 8: admit.storage.v1.PoolPolicy.cadences:type_name -> admit.storage.v1.CadencePolicy
+	10, // 9: admit.storage.v1.LanePolicy.leave_tokens:type_name -> admit.storage.v1.LanePolicy.LeaveTokensEntry
+	11, // 10: admit.storage.v1.TenantPolicy.buckets:type_name -> admit.storage.v1.TenantPolicy.BucketsEntry
+	6,  // 11: admit.storage.v1.TenantPolicy.BucketsEntry.value:type_name -> admit.storage.v1.BucketOverride
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_policy_proto_init() }
@@ -823,14 +913,14 @@ func file_admit_storage_v1_policy_proto_init() {
 	if File_admit_storage_v1_policy_proto != nil {
 		return
 	}
-	file_admit_storage_v1_policy_proto_msgTypes[4].OneofWrappers = []any{}
+	file_admit_storage_v1_policy_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_policy_proto_rawDesc), len(file_admit_storage_v1_policy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

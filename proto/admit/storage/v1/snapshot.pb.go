@@ -435,7 +435,9 @@ type PoolRow struct {
 	// The POOL buckets, in the order of the policy.
 	Buckets []*BucketRow `protobuf:"bytes,5,rep,name=buckets,proto3" json:"buckets,omitempty"`
 	// The ids of the TENANT buckets, in the order of the policy.
-	Fair          []uint32 `protobuf:"varint,6,rep,packed,name=fair,proto3" json:"fair,omitempty"`
+	Fair []uint32 `protobuf:"varint,6,rep,packed,name=fair,proto3" json:"fair,omitempty"`
+	// The boundaries of fixed grids that were missed for good.
+	Skipped       int64 `protobuf:"varint,7,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -510,6 +512,13 @@ func (x *PoolRow) GetFair() []uint32 {
 		return x.Fair
 	}
 	return nil
+}
+
+func (x *PoolRow) GetSkipped() int64 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
 }
 
 // LaneRow is what a lane has beside its policy.
@@ -1022,7 +1031,19 @@ type EntryRow struct {
 	// How the last attempt ended.
 	Outcome uint32 `protobuf:"varint,20,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// When it died, in wall time.
-	DiedAt        int64 `protobuf:"varint,21,opt,name=died_at,json=diedAt,proto3" json:"died_at,omitempty"`
+	DiedAt int64 `protobuf:"varint,21,opt,name=died_at,json=diedAt,proto3" json:"died_at,omitempty"`
+	// Tells the dead letter of an occurrence from its recurring entry, or 0.
+	Letter uint64 `protobuf:"varint,22,opt,name=letter,proto3" json:"letter,omitempty"`
+	// The grid's spacing in nanoseconds, or 0.
+	Every int64 `protobuf:"varint,23,opt,name=every,proto3" json:"every,omitempty"`
+	// The cadence, fixed when it was scheduled, or none.
+	Cadence *CadencePolicy `protobuf:"bytes,24,opt,name=cadence,proto3" json:"cadence,omitempty"`
+	// The boundaries still to be caught up, the present one included.
+	Behind int32 `protobuf:"varint,25,opt,name=behind,proto3" json:"behind,omitempty"`
+	// Where the grid goes on then, in wall time.
+	Resume int64 `protobuf:"varint,26,opt,name=resume,proto3" json:"resume,omitempty"`
+	// The reports without a hit in a row.
+	Misses        int32 `protobuf:"varint,27,opt,name=misses,proto3" json:"misses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1200,6 +1221,48 @@ func (x *EntryRow) GetOutcome() uint32 {
 func (x *EntryRow) GetDiedAt() int64 {
 	if x != nil {
 		return x.DiedAt
+	}
+	return 0
+}
+
+func (x *EntryRow) GetLetter() uint64 {
+	if x != nil {
+		return x.Letter
+	}
+	return 0
+}
+
+func (x *EntryRow) GetEvery() int64 {
+	if x != nil {
+		return x.Every
+	}
+	return 0
+}
+
+func (x *EntryRow) GetCadence() *CadencePolicy {
+	if x != nil {
+		return x.Cadence
+	}
+	return nil
+}
+
+func (x *EntryRow) GetBehind() int32 {
+	if x != nil {
+		return x.Behind
+	}
+	return 0
+}
+
+func (x *EntryRow) GetResume() int64 {
+	if x != nil {
+		return x.Resume
+	}
+	return 0
+}
+
+func (x *EntryRow) GetMisses() int32 {
+	if x != nil {
+		return x.Misses
 	}
 	return 0
 }
@@ -1563,7 +1626,7 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x06permit\x18\a \x01(\v2\x1b.admit.storage.v1.PermitRowH\x00R\x06permit\x122\n" +
 	"\x05ended\x18\b \x01(\v2\x1a.admit.storage.v1.EndedRowH\x00R\x05ended\x128\n" +
 	"\arequest\x18\t \x01(\v2\x1c.admit.storage.v1.RequestRowH\x00R\arequestB\x06\n" +
-	"\x04kind\"\xca\x01\n" +
+	"\x04kind\"\xe4\x01\n" +
 	"\aPoolRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03num\x18\x02 \x01(\rR\x03num\x12\x1d\n" +
@@ -1571,7 +1634,8 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"bucket_ids\x18\x03 \x01(\rR\tbucketIds\x12/\n" +
 	"\x05lanes\x18\x04 \x03(\v2\x19.admit.storage.v1.LaneRowR\x05lanes\x125\n" +
 	"\abuckets\x18\x05 \x03(\v2\x1b.admit.storage.v1.BucketRowR\abuckets\x12\x12\n" +
-	"\x04fair\x18\x06 \x03(\rR\x04fair\"a\n" +
+	"\x04fair\x18\x06 \x03(\rR\x04fair\x12\x18\n" +
+	"\askipped\x18\a \x01(\x03R\askipped\"a\n" +
 	"\aLaneRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06paused\x18\x02 \x01(\bR\x06paused\x12\x16\n" +
@@ -1608,7 +1672,7 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x04turn\x18\x04 \x01(\x04R\x04turn\x12\x1d\n" +
 	"\n" +
 	"ripe_first\x18\x05 \x01(\x03R\tripeFirst\x12\x19\n" +
-	"\bripe_seq\x18\x06 \x01(\x04R\aripeSeq\"\xbd\x04\n" +
+	"\bripe_seq\x18\x06 \x01(\x04R\aripeSeq\"\xee\x05\n" +
 	"\bEntryRow\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\x04R\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -1632,7 +1696,13 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"claimIndex\x12%\n" +
 	"\x0eclaim_position\x18\x13 \x01(\rR\rclaimPosition\x12\x18\n" +
 	"\aoutcome\x18\x14 \x01(\rR\aoutcome\x12\x17\n" +
-	"\adied_at\x18\x15 \x01(\x03R\x06diedAt\"\xa7\x02\n" +
+	"\adied_at\x18\x15 \x01(\x03R\x06diedAt\x12\x16\n" +
+	"\x06letter\x18\x16 \x01(\x04R\x06letter\x12\x14\n" +
+	"\x05every\x18\x17 \x01(\x03R\x05every\x129\n" +
+	"\acadence\x18\x18 \x01(\v2\x1f.admit.storage.v1.CadencePolicyR\acadence\x12\x16\n" +
+	"\x06behind\x18\x19 \x01(\x05R\x06behind\x12\x16\n" +
+	"\x06resume\x18\x1a \x01(\x03R\x06resume\x12\x16\n" +
+	"\x06misses\x18\x1b \x01(\x05R\x06misses\"\xa7\x02\n" +
 	"\tPermitRow\x12-\n" +
 	"\x05token\x18\x01 \x01(\v2\x17.admit.storage.v1.TokenR\x05token\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x16\n" +
@@ -1693,7 +1763,8 @@ var file_admit_storage_v1_snapshot_proto_goTypes = []any{
 	(*RequestRow)(nil),     // 12: admit.storage.v1.RequestRow
 	(*Policy)(nil),         // 13: admit.storage.v1.Policy
 	(*RetryPolicy)(nil),    // 14: admit.storage.v1.RetryPolicy
-	(*Token)(nil),          // 15: admit.storage.v1.Token
+	(*CadencePolicy)(nil),  // 15: admit.storage.v1.CadencePolicy
+	(*Token)(nil),          // 16: admit.storage.v1.Token
 }
 var file_admit_storage_v1_snapshot_proto_depIdxs = []int32{
 	13, // 0: admit.storage.v1.Row.policy:type_name -> admit.storage.v1.Policy
@@ -1709,14 +1780,15 @@ var file_admit_storage_v1_snapshot_proto_depIdxs = []int32{
 	5,  // 10: admit.storage.v1.PoolRow.buckets:type_name -> admit.storage.v1.BucketRow
 	5,  // 11: admit.storage.v1.TenantRow.buckets:type_name -> admit.storage.v1.BucketRow
 	14, // 12: admit.storage.v1.EntryRow.retry:type_name -> admit.storage.v1.RetryPolicy
-	15, // 13: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
-	15, // 14: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
-	15, // 15: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	15, // 13: admit.storage.v1.EntryRow.cadence:type_name -> admit.storage.v1.CadencePolicy
+	16, // 14: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
+	16, // 15: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
+	16, // 16: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_snapshot_proto_init() }
