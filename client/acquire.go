@@ -114,6 +114,9 @@ type Release struct {
 	// Bucket is, with THROTTLED, the bucket to pause. Empty means the pool's only
 	// POOL bucket.
 	Bucket string
+	// Result is, with DONE on an entry with a cadence, what the work found.
+	// Unspecified means a hit.
+	Result admitv1.Finding
 }
 
 // Release gives a permit back by its token and returns what became of it. Errors
@@ -123,7 +126,7 @@ func (c *Client) Release(ctx context.Context, token string, r Release) (admitv1.
 	var resp *admitv1.ReleaseResponse
 	req := &admitv1.ReleaseRequest{
 		Token: token, Outcome: r.Outcome, ActualCost: r.ActualCost,
-		RetryAfter: optionalDuration(r.RetryAfter), Bucket: r.Bucket,
+		RetryAfter: optionalDuration(r.RetryAfter), Bucket: r.Bucket, Result: r.Result,
 	}
 	err := c.retry(ctx, func() (err error) {
 		resp, err = c.admission.Release(ctx, req)

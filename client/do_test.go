@@ -114,6 +114,7 @@ func TestDoReleasesWithTheOutcomeOfTheError(t *testing.T) {
 		bucket     string
 	}{
 		"done":            {nil, admitv1.Outcome_OUTCOME_DONE, 0, ""},
+		"nothing found":   {fmt.Errorf("poll: %w", client.ErrNothingFound), admitv1.Outcome_OUTCOME_DONE, 0, ""},
 		"failed":          {said, admitv1.Outcome_OUTCOME_FAILED, 0, ""},
 		"throttled":       {client.Throttled{RetryAfter: 2 * time.Second, Bucket: "resend", Err: said}, admitv1.Outcome_OUTCOME_THROTTLED, 2 * time.Second, "resend"},
 		"not started":     {client.NotStarted{Err: said}, admitv1.Outcome_OUTCOME_NOT_STARTED, 0, ""},
@@ -134,6 +135,9 @@ func TestDoReleasesWithTheOutcomeOfTheError(t *testing.T) {
 				r := noted(f, &f.releases)[0].req
 				if r.GetToken() != "p" || r.GetOutcome() != c.outcome || r.GetRetryAfter().AsDuration() != c.retryAfter || r.GetBucket() != c.bucket || r.GetActualCost() != 5 {
 					t.Errorf("released with %v, want %v", r, c)
+				}
+				if miss := r.GetResult() == admitv1.Finding_FINDING_MISS; miss != errors.Is(c.err, client.ErrNothingFound) {
+					t.Errorf("released with result %v", r.GetResult())
 				}
 			})
 		})

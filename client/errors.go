@@ -86,6 +86,10 @@ func (e Dead) Error() string { return describe("dead", e.Err) }
 // Unwrap returns why.
 func (e Dead) Unwrap() error { return e.Err }
 
+// ErrNothingFound as a function's error means DONE with a miss: an entry with a
+// cadence backs off. For other work it is a plain DONE.
+var ErrNothingFound = errors.New("nothing was found")
+
 func describe(what string, err error) string {
 	if err == nil {
 		return what
@@ -103,6 +107,8 @@ func releaseOf(err error) Release {
 	switch {
 	case err == nil:
 		return Release{Outcome: admitv1.Outcome_OUTCOME_DONE}
+	case errors.Is(err, ErrNothingFound):
+		return Release{Outcome: admitv1.Outcome_OUTCOME_DONE, Result: admitv1.Finding_FINDING_MISS}
 	case errors.As(err, &throttled):
 		return Release{
 			Outcome:    admitv1.Outcome_OUTCOME_THROTTLED,

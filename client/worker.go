@@ -33,10 +33,12 @@ type Claim struct {
 	Key string
 	// Category, Route and Group are as scheduled.
 	Category, Route, Group string
-	// DueAt is when the entry first came due.
+	// DueAt is when the entry, or this occurrence of it, first came due.
 	DueAt time.Time
 	// Attempt is which attempt this is, from 1.
 	Attempt int
+	// CatchUp says that later boundaries of the entry's grid are due as well.
+	CatchUp bool
 }
 
 // Worker claims due entries of one pool and handles them. Set the exported
@@ -187,7 +189,7 @@ func (r *run) ask(ctx context.Context, req *admitv1.NextDueRequest) ([]*Claim, e
 		claims = append(claims, &Claim{
 			Permit: newPermit(c.GetPermit(), asked), Key: c.GetKey(),
 			Category: c.GetCategory(), Route: c.GetRoute(), Group: c.GetGroup(),
-			DueAt: c.GetDueAt().AsTime(), Attempt: int(c.GetAttempt()),
+			DueAt: c.GetDueAt().AsTime(), Attempt: int(c.GetAttempt()), CatchUp: c.GetCatchUp(),
 		})
 	}
 	return claims, nil

@@ -102,12 +102,20 @@ func listEntries(ctx context.Context, c *client.Client, req *admitv1.ListEntries
 }
 
 func entryTable(w io.Writer, entries []*admitv1.Entry) {
-	table(w, "DUE TENANT KEY LANE ROUTE STATE ATTEMPTS", func(row func(...any)) {
+	table(w, "DUE TENANT KEY LANE ROUTE STATE ATTEMPTS RECURS", func(row func(...any)) {
 		for _, e := range entries {
 			row(moment(e.GetDueAt()), e.GetTenant(), e.GetKey(), e.GetLane(), e.GetRoute(),
-				apiName(e.GetState(), "ENTRY_STATE_"), attempts(e))
+				apiName(e.GetState(), "ENTRY_STATE_"), attempts(e), recurs(e))
 		}
 	})
+}
+
+// recurs says how the entry comes back.
+func recurs(e *admitv1.Entry) string {
+	if e.GetEvery() != nil {
+		return "every " + short(e.GetEvery())
+	}
+	return e.GetCadence()
 }
 
 func attempts(e *admitv1.Entry) string {

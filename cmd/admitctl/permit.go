@@ -176,6 +176,7 @@ var outcomeNames = map[string]admitv1.Outcome{
 func (a *app) releaseCommand() *cobra.Command {
 	var outcome string
 	var actualCost int64
+	var miss bool
 	var r client.Release
 	cmd := &cobra.Command{
 		Use:   "release TOKEN",
@@ -191,6 +192,7 @@ with 1 if the permit had expired.`,
 	flags.Int64Var(&actualCost, "actual-cost", 0, "what the work really cost, 0 to 2^53 (default the cost asked for)")
 	flags.DurationVar(&r.RetryAfter, "retry-after", 0, "with THROTTLED: how long the provider asked to wait")
 	flags.StringVar(&r.Bucket, "bucket", "", "with THROTTLED: the bucket to pause (default the only POOL bucket)")
+	flags.BoolVar(&miss, "miss", false, "with DONE: the work found nothing, so that a cadence backs off")
 	complete(cmd, "outcome", names...)
 	cmd.RunE = a.calls(func(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) error {
 		var ok bool
@@ -199,6 +201,9 @@ with 1 if the permit had expired.`,
 		}
 		if cmd.Flags().Changed("actual-cost") {
 			r.ActualCost = &actualCost
+		}
+		if miss {
+			r.Result = admitv1.Finding_FINDING_MISS
 		}
 		result, err := c.Release(ctx, args[0], r)
 		if err != nil {

@@ -23,7 +23,10 @@ type scheduleFlags struct {
 	spec  admitv1.EntrySpec
 	dueIn time.Duration
 	dueAt string
-	file  string
+	// every and cadence say how the entry comes back.
+	every   time.Duration
+	cadence string
+	file    string
 }
 
 func (a *app) dueScheduleCommand() *cobra.Command {
@@ -41,6 +44,7 @@ The fields are those of the API's EntrySpec. With a file the flags --tenant,
 nothing. Entries are sent by the thousand, in order; scheduling the same thing
 again changes nothing, so a file can be sent again after a failure.`,
 		Example: `  admitctl due schedule email --tenant acme --key welcome-1 --category newsletter --in 10m
+  admitctl due schedule email --tenant acme --key nightly-digest --every 24h
   admitctl due schedule email -f campaign.jsonl`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completePool,
@@ -54,8 +58,11 @@ again changes nothing, so a file can be sent again after a failure.`,
 	flags.Int32Var(&f.spec.MaxAttempts, "max-attempts", 0, "attempts before the entry is dead (default the pool's)")
 	flags.DurationVar(&f.dueIn, "in", 0, "come due after this time (default now)")
 	flags.StringVar(&f.dueAt, "at", "", "come due at this time, as in 2030-01-31T12:00:00Z")
+	flags.DurationVar(&f.every, "every", 0, "come back on a fixed grid from the due time on, 1s to 8784h")
+	flags.StringVar(&f.cadence, "cadence", "", "come back at this cadence of the pool")
 	flags.StringVarP(&f.file, "file", "f", "", "read entries from this file, a JSON object on each line")
 	cmd.MarkFlagsMutuallyExclusive("in", "at", "file")
+	cmd.MarkFlagsMutuallyExclusive("every", "cadence", "file")
 	cmd.MarkFlagsMutuallyExclusive("key", "file")
 	cmd.MarkFlagsOneRequired("key", "file")
 	cmd.RunE = a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
@@ -75,6 +82,12 @@ func (f *scheduleFlags) source(a *app, cmd *cobra.Command) (entrySource, error) 
 	}
 	if f.spec.Tenant == "" {
 		return nil, &usageError{"--key needs --tenant"}
+	}
+	switch {
+	case cmd.Flags().Changed("every"):
+		f.spec.Recurrence = &admitv1.EntrySpec_Every{Every: durationpb.New(f.every)}
+	case f.cadence != "":
+		f.spec.Recurrence = &admitv1.EntrySpec_Cadence{Cadence: f.cadence}
 	}
 	switch {
 	case f.dueAt != "":
