@@ -42,7 +42,7 @@ const (
 	quietFor   = 30 * time.Second
 	// workers × threads is below max_active, so that the cap has room for sends
 	// whose release is on its way.
-	workers, threads = 2, 8
+	workers, threads = 2, 4
 )
 
 // TestBlastVsOTP is the main job: one tenant's blast of marketing leaves another
