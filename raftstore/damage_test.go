@@ -96,6 +96,17 @@ func TestAListOfSegmentsThatIsDamagedIsRefused(t *testing.T) {
 		"gone":      os.Remove,
 		"empty":     func(path string) error { return os.Truncate(path, 0) },
 		"cut short": func(path string) error { return os.Truncate(path, 10_000) },
+		// Only a write notices that a free page is beyond the file's end.
+		"wrong where it has room": func(path string) error {
+			const page, flags, freelist, second = 4096, 8, 0x10, 16 + 8
+			b, err := os.ReadFile(path)
+			for at := 0; at+page <= len(b); at += page {
+				if b[at+flags] == freelist {
+					b[at+second+4] ^= 1
+				}
+			}
+			return errors.Join(err, os.WriteFile(path, b, 0o600))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, _ := closedNode(t)

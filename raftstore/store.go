@@ -181,7 +181,7 @@ func (s *Store) startRaft(store *failStop, id identity, fresh bool) error {
 // checkFounded refuses a directory whose log is not what the node once had:
 // raft would panic, or wait for ever.
 func (s *Store) checkFounded(log raft.LogStore, stable raft.StableStore) error {
-	if err := s.end.check(log); err != nil {
+	if err := errors.Join(s.end.check(log), s.wal.checkTerm()); err != nil {
 		return err
 	}
 	if err := s.snapshots.check(); err != nil {

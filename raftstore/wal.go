@@ -53,6 +53,22 @@ func (l *walLog) StoreLogs(logs []*raft.Log) error {
 	return err
 }
 
+// currentTerm is the key under which raft keeps its term.
+var currentTerm = []byte("CurrentTerm")
+
+// checkTerm writes the term once more: raft panics where it can't, and the next
+// thing that it does is to write a higher one.
+func (l *walLog) checkTerm() error {
+	term, err := l.GetUint64(currentTerm)
+	if err == nil {
+		err = l.SetUint64(currentTerm, term)
+	}
+	if err != nil {
+		return fmt.Errorf("store a term: %w", err)
+	}
+	return nil
+}
+
 // checkWAL returns an error if dir has no list of segments: raft-wal would delete
 // the segments then, as left over.
 func checkWAL(dir string) error {
