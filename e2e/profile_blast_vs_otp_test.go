@@ -43,14 +43,16 @@ const (
 	// workers × threads is below max_active, so that the cap has room for sends
 	// whose release is on its way.
 	workers, threads = 2, 4
+	// repeats is how often the blast may be run again, see TestBlastVsOTP.
+	repeats = 2
 )
 
 // TestBlastVsOTP is the main job: one tenant's blast of marketing leaves another
 // tenant's login codes alone, and the provider never has to refuse.
 //
 // The times need the machine: where one is missed and other programs were in the
-// way, the blast is run once more. What was refused, lost or doubled is never
-// excused.
+// way, the blast is run once more, twice at most. What was refused, lost or
+// doubled is never excused.
 func TestBlastVsOTP(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
@@ -63,9 +65,13 @@ func TestBlastVsOTP(t *testing.T) {
 	harness.Figure(t, "without the blast: %v", quiet)
 	blast := blastRun(t, filepath.Join(dir, "blast"), python)
 	harness.Figure(t, "with the blast:    %v", blast)
-	if missed := blast.missed(quiet); len(missed) > 0 && blast.others.InTheWay() {
+	for again := 1; again <= repeats && blast.others.InTheWay(); again++ {
+		missed := blast.missed(quiet)
+		if len(missed) == 0 {
+			break
+		}
 		harness.Figure(t, "%s, but other programs were in the way", missed[0])
-		blast = blastRun(t, filepath.Join(dir, "blast-again"), python)
+		blast = blastRun(t, filepath.Join(dir, fmt.Sprintf("blast-again-%d", again)), python)
 		harness.Figure(t, "once more:         %v", blast)
 	}
 	for _, what := range blast.missed(quiet) {
