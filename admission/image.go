@@ -12,16 +12,10 @@ import (
 // Image is the state at one index, for as long as anybody holds it: copies of
 // the trees, made without copying a row. It may be read from any goroutine.
 type Image struct {
-	header   Header
-	policy   Policy
-	pools    []PoolRow
-	tenants  *btree.BTreeG[*tenantRow]
-	demands  *btree.BTreeG[*demandRow]
-	routes   *btree.BTreeG[*routeRow]
-	entries  *btree.BTreeG[entryItem]
-	permits  *btree.BTreeG[permitItem]
-	ended    *btree.BTreeG[endedItem]
-	requests *btree.BTreeG[requestItem]
+	header Header
+	policy Policy
+	pools  []PoolRow
+	rows
 }
 
 // Header is what an Image knows beside its rows.
@@ -49,10 +43,8 @@ func (s *State) Snapshot() *Image {
 			Index: s.index, T: s.t, W: s.w, LeaseOffset: s.leaseOffset, Epoch: s.epoch,
 			Grants: s.grants, Seq: s.seq, Pools: s.pools.nums, Revision: s.revision, AppliedAt: s.appliedAt,
 		},
-		policy:  s.policy,
-		tenants: s.tenants.Copy(), demands: s.demands.Copy(), routes: s.routes.Copy(),
-		entries: s.entries.Copy(), permits: s.permits.Copy(),
-		ended: s.ended.Copy(), requests: s.requests.Copy(),
+		policy: s.policy,
+		rows:   s.rows.copy(),
 	}
 	for _, p := range s.pools.list {
 		im.pools = append(im.pools, p.row())

@@ -51,6 +51,9 @@ func (im *Image) ListEntries(f ListFilter, afterDue Wall, afterSeq uint64, limit
 	if limit <= 0 {
 		return nil, nil
 	}
+	if err := im.checkLane(f.Pool, f.Lane); err != nil {
+		return nil, err
+	}
 	after := place{afterDue, afterSeq}
 	var page latestFirst
 	err := im.entriesOf(f.Pool, f.Tenant, "", func(e *entryRow) bool {
@@ -76,6 +79,22 @@ func (im *Image) ListEntries(f ListFilter, afterDue Wall, afterSeq uint64, limit
 		rows[i] = e.listed()
 	}
 	return rows, nil
+}
+
+// checkLane refuses a lane that the pool does not have.
+func (im *Image) checkLane(pool, lane string) *Error {
+	for _, p := range im.pools {
+		if p.Name != pool || lane == "" {
+			continue
+		}
+		if !slices.ContainsFunc(p.Lanes, func(l LaneRow) bool { return l.Name == lane }) {
+			return &Error{
+				Reason: InvalidField, Field: "lane", Message: "the pool has no such lane",
+				Meta: []string{"pool", pool, "lane", lane},
+			}
+		}
+	}
+	return nil
 }
 
 // ListDead returns the first limit dead entries after the given key, by tenant

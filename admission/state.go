@@ -31,13 +31,7 @@ type State struct {
 	appliedAt Wall
 	pools     registry
 
-	tenants  *btree.BTreeG[*tenantRow]
-	demands  *btree.BTreeG[*demandRow]
-	routes   *btree.BTreeG[*routeRow]
-	entries  *btree.BTreeG[entryItem]
-	permits  *btree.BTreeG[permitItem]
-	ended    *btree.BTreeG[endedItem]
-	requests *btree.BTreeG[requestItem]
+	rows
 	// version is that of rows that no snapshot holds.
 	version uint32
 
@@ -53,6 +47,42 @@ type State struct {
 	stirred []*class
 	// contests are those of the entry that is being applied.
 	contests []contest
+}
+
+// rows are the copy-on-write trees, sorted by key.
+type rows struct {
+	tenants  *btree.BTreeG[*tenantRow]
+	demands  *btree.BTreeG[*demandRow]
+	routes   *btree.BTreeG[*routeRow]
+	entries  *btree.BTreeG[entryItem]
+	permits  *btree.BTreeG[permitItem]
+	ended    *btree.BTreeG[endedItem]
+	requests *btree.BTreeG[requestItem]
+}
+
+func newRows() rows {
+	return rows{
+		tenants:  newTree(tenantLess),
+		demands:  newTree(demandLess),
+		routes:   newTree(routeRowLess),
+		entries:  newTree(entryLess),
+		permits:  newTree(permitLess),
+		ended:    newTree(endedLess),
+		requests: newTree(requestLess),
+	}
+}
+
+// copy returns the trees as they are, without copying a row.
+func (r *rows) copy() rows {
+	return rows{
+		tenants:  r.tenants.Copy(),
+		demands:  r.demands.Copy(),
+		routes:   r.routes.Copy(),
+		entries:  r.entries.Copy(),
+		permits:  r.permits.Copy(),
+		ended:    r.ended.Copy(),
+		requests: r.requests.Copy(),
+	}
 }
 
 // spots is queued entries by route and place.
@@ -72,13 +102,7 @@ func (r *registry) byName(name string) *pool { return r.names[name] }
 func New() *State {
 	return &State{
 		pools:        registry{names: map[string]*pool{}},
-		tenants:      newTree(tenantLess),
-		demands:      newTree(demandLess),
-		routes:       newTree(routeRowLess),
-		entries:      newTree(entryLess),
-		permits:      newTree(permitLess),
-		ended:        newTree(endedLess),
-		requests:     newTree(requestLess),
+		rows:         newRows(),
 		line:         newTree(spotLess),
 		delayed:      newTree(spotLess),
 		heads:        newTree(headLess),

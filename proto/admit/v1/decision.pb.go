@@ -191,7 +191,8 @@ type Shed struct {
 	// again, if nothing wakes the caller before.
 	PollAfter *durationpb.Duration `protobuf:"bytes,4,opt,name=poll_after,json=pollAfter,proto3" json:"poll_after,omitempty"`
 	// Where a release is needed: the time until the earliest expiry among the
-	// permits that hold the slots. Absent if none is held.
+	// permits of the pool, or with TENANT_CAP alone of the tenant. Absent if none
+	// is held.
 	EarliestExpiry *durationpb.Duration `protobuf:"bytes,5,opt,name=earliest_expiry,json=earliestExpiry,proto3" json:"earliest_expiry,omitempty"`
 	// With NEVER_GRANTABLE: the greatest cost that could be granted.
 	MaxGrantable *int64 `protobuf:"varint,6,opt,name=max_grantable,json=maxGrantable,proto3,oneof" json:"max_grantable,omitempty"`
@@ -283,7 +284,8 @@ func (x *Shed) GetLane() string {
 // Limit is one limit that blocks a request, with its numbers.
 type Limit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A bucket's name, or `max_active`, `leave_slots`, `paused`.
+	// A bucket's name, or `max_active`, `leave_slots`, `paused`, `limits.tenants`,
+	// `limits.request_ids`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What the limit belongs to.
 	Scope Limit_Scope `protobuf:"varint,2,opt,name=scope,proto3,enum=admit.v1.Limit_Scope" json:"scope,omitempty"`

@@ -379,7 +379,8 @@ type ListEntriesRequest struct {
 	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
 	// Only this tenant's. Empty means every tenant's.
 	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	// Only this lane's. Empty means every lane's.
+	// Only this lane's. Empty means every lane's. One that the pool does not have
+	// is INVALID_ARGUMENT.
 	Lane string `protobuf:"bytes,3,opt,name=lane,proto3" json:"lane,omitempty"`
 	// Only what is due before this time. Absent means all.
 	DueBefore *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=due_before,json=dueBefore,proto3" json:"due_before,omitempty"`
@@ -537,7 +538,8 @@ type ListDeadRequest struct {
 	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// Rows on a page, 1 to 1000. 0 means 100.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before. Empty means the first page.
+	// The next_page_token of the page before. Empty means the first page. If the
+	// tenant of that page's last row has no entries any more the list starts over.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

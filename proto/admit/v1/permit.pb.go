@@ -289,7 +289,8 @@ type Permit struct {
 	Pool string `protobuf:"bytes,4,opt,name=pool,proto3" json:"pool,omitempty"`
 	// The tenant it was granted to.
 	Tenant string `protobuf:"bytes,5,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	// The lane it counts in.
+	// The lane it counts in. On a replay of a permit that has ended, the lane that
+	// the request's category means now.
 	Lane string `protobuf:"bytes,6,opt,name=lane,proto3" json:"lane,omitempty"`
 	// LIVE, but on a replay the permit's present state.
 	State         PermitState `protobuf:"varint,7,opt,name=state,proto3,enum=admit.v1.PermitState" json:"state,omitempty"`

@@ -334,7 +334,8 @@ type Bucket struct {
 	// The time in which `refill` tokens come back, 1 ms to 366 d. Required with
 	// refill.
 	Period *durationpb.Duration `protobuf:"bytes,5,opt,name=period,proto3" json:"period,omitempty"`
-	// What a permit costs here. Absent means COST.
+	// What a permit costs here. Absent means COST. Permits that are out when this
+	// changes are not settled here any more.
 	Charge Bucket_Charge `protobuf:"varint,6,opt,name=charge,proto3,enum=admit.v1.Bucket_Charge" json:"charge,omitempty"`
 	// It grants nothing. Takes no capacity, refill or period.
 	Blocked bool `protobuf:"varint,7,opt,name=blocked,proto3" json:"blocked,omitempty"`

@@ -327,7 +327,8 @@ type isPauseRequest_Target interface {
 }
 
 type PauseRequest_Tenant struct {
-	// A tenant, known or not.
+	// A tenant, known or not. One that is not known becomes so, whatever
+	// limits.tenants says.
 	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3,oneof"`
 }
 
