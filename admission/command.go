@@ -66,11 +66,53 @@ type Acquire struct {
 	// Cost is at least 1.
 	Cost int64
 	// TTL 0 means the pool's permit_ttl.
-	TTL       time.Duration
+	TTL time.Duration
+	// MaxWait is how long it waits in line where it can't be granted at once; 0
+	// not at all. Its result then says that it waits, and State.Ended how the wait
+	// ended.
+	MaxWait time.Duration
+	// LockKey names what only so many permits of the tenant may hold, or is empty.
+	LockKey string
+	// DedupeKey names the job, whoever sends it, or is empty.
+	DedupeKey string
 	RequestID string
-	WorkerID  string
+	// IssuedAt is when the caller first sent it by its own clock, 0 if not told.
+	IssuedAt Wall
+	// RateOnly takes tokens and no slot. There is a permit only with Settle, to
+	// correct the cost by.
+	RateOnly bool
+	Settle   bool
+	// Backlog is what waits behind it in the caller's own queue, as in
+	// ReportDemand, or Absent.
+	Backlog  int64
+	WorkerID string
 	// Nonce is 64 random bits for the permit's token.
 	Nonce uint64
+}
+
+// WaiterKey is where in the log an Acquire began to wait. The zero key names
+// none.
+type WaiterKey struct {
+	Index    uint64
+	Position uint32
+}
+
+// Detach says that nobody listens for a waiting Acquire any more. It has no
+// result (nil).
+type Detach struct {
+	Waiter WaiterKey
+}
+
+// ReportDemand says what waits in a queue that admit does not own. It holds until
+// its TTL is over or another report of the same tenant and lane replaces it. Its
+// result is a *ReportResult.
+type ReportDemand struct {
+	Pool     string
+	Tenant   string
+	Category string
+	Backlog  int64
+	// TTL 0 means 5 seconds.
+	TTL time.Duration
 }
 
 // NextDue claims up to MaxItems due entries. Its result is a *NextDueResult.
@@ -160,12 +202,14 @@ type Unschedule struct {
 	Key    string
 }
 
-func (TermStart) isOp()   {}
-func (ApplyPolicy) isOp() {}
-func (Pause) isOp()       {}
-func (*Acquire) isOp()    {}
-func (*NextDue) isOp()    {}
-func (*Renew) isOp()      {}
-func (*Release) isOp()    {}
-func (*Schedule) isOp()   {}
-func (Unschedule) isOp()  {}
+func (TermStart) isOp()     {}
+func (ApplyPolicy) isOp()   {}
+func (Pause) isOp()         {}
+func (*Acquire) isOp()      {}
+func (Detach) isOp()        {}
+func (*ReportDemand) isOp() {}
+func (*NextDue) isOp()      {}
+func (*Renew) isOp()        {}
+func (*Release) isOp()      {}
+func (*Schedule) isOp()     {}
+func (Unschedule) isOp()    {}

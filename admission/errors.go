@@ -15,6 +15,7 @@ const (
 	RevisionConflict ErrorReason = "REVISION_CONFLICT"
 	RequestMismatch  ErrorReason = "REQUEST_MISMATCH"
 	InUse            ErrorReason = "IN_USE"
+	StaleRequest     ErrorReason = "STALE_REQUEST"
 )
 
 // Error is why an operation could not be decided. It changed nothing.

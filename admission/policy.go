@@ -22,6 +22,12 @@ type PoolPolicy struct {
 	Retry      RetryPolicy
 	MaxPause   time.Duration
 	Limits     LimitsPolicy
+	// LockMaxActive is how many permits may hold one lock key.
+	LockMaxActive int64
+	// DoneRetention is how long a dedupe key that is done is remembered.
+	DoneRetention time.Duration
+	// Shadow lets through what would be shed, and only says so.
+	Shadow bool
 }
 
 // BucketPolicy is a token bucket.
@@ -42,6 +48,20 @@ type LanePolicy struct {
 	LeaveSlots       int64
 	LeaveTokens      map[string]int64
 	TenantCycleLimit int64
+	// Yield is nil where the lane never yields.
+	Yield *YieldPolicy
+}
+
+// YieldPolicy says when a lane takes nothing new for the sake of those above: on
+// above a mark of their depth or age, off when both are at or under the low ones.
+type YieldPolicy struct {
+	// Above and Resume are depths; Above is Absent where depth does not matter.
+	Above  int64
+	Resume int64
+	// AboveAge and ResumeAge are ages of the oldest; AboveAge is 0 where age does
+	// not matter.
+	AboveAge  time.Duration
+	ResumeAge time.Duration
 }
 
 // TenantPolicy is a tenant's share and limits. A nil or zero field of an
@@ -86,4 +106,8 @@ type LimitsPolicy struct {
 	Tenants          int64
 	RequestIDs       int64
 	EndedPermits     int64
+	Waiting          int64
+	WaitingPerTenant int64
+	// DedupeKeys are those remembered as done.
+	DedupeKeys int64
 }

@@ -190,12 +190,12 @@ func (r *restorer) addDemand(row DemandRow) error {
 	if err != nil {
 		return err
 	}
-	r.adoptDemand(d, &demandRow{demand: d, tags: row.Tags, rems: row.Rems, weight: max(row.Weight, 1), seq: row.Seq, wakeAt: row.WakeAt})
-	if row.Seat != 0 {
-		if s := seat(row.Seat); s.reason() >= reasonCount {
-			return fmt.Errorf("unknown seat %d", row.Seat)
+	r.adoptDemand(d, &demandRow{demand: d, tags: row.Tags, rems: row.Rems, weight: max(row.Weight, 1), seq: row.Seats[0].Seq, wakeAt: row.Seats[0].WakeAt})
+	if row.Seats[0].Seat != 0 {
+		if s := seat(row.Seats[0].Seat); s.reason() >= reasonCount {
+			return fmt.Errorf("unknown seat %d", row.Seats[0].Seat)
 		}
-		r.seats = append(r.seats, seated{d, seat(row.Seat)})
+		r.seats = append(r.seats, seated{d, seat(row.Seats[0].Seat)})
 	}
 	return nil
 }

@@ -28,6 +28,9 @@ const (
 	PermitReleased
 	PermitLost
 	PermitCancelled
+	// PermitSpent is that of a rate_only grant: tokens were taken and there is
+	// nothing to give back.
+	PermitSpent
 )
 
 // Permit is a granted permit as its holder sees it.
@@ -41,11 +44,36 @@ type Permit struct {
 	State     PermitState
 }
 
-// Decision grants or sheds: Shed is nil exactly when it grants.
+// Decision grants, sheds or waits: Shed is nil and Waiter zero exactly when it
+// grants.
 type Decision struct {
-	Permit   Permit
-	Shed     *Shed
+	Permit Permit
+	// Borrowed says that the permit is beyond what the tenant is entitled to.
+	Borrowed bool
+	// WouldShed is why a pool that only watches would have refused. The permit
+	// was charged nothing and counts in no cap.
+	WouldShed *Shed
+	Shed      *Shed
+	// Waiter names the Acquire in line. Its end is told by State.Ended after a
+	// later entry.
+	Waiter   WaiterKey
 	Replayed bool
+}
+
+// Granted says whether the caller may work.
+func (d *Decision) Granted() bool { return d.Shed == nil && d.Waiter == WaiterKey{} }
+
+// WaitEnd is how the wait of an Acquire ended.
+type WaitEnd struct {
+	Waiter WaiterKey
+	Pool   string
+	Tenant string
+	Result *AcquireResult
+}
+
+// ReportResult is the result of ReportDemand.
+type ReportResult struct {
+	Err *Error
 }
 
 // Shed is a refusal: why, and when to come back.

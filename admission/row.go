@@ -25,8 +25,10 @@ type PoolRow struct {
 type LaneRow struct {
 	Name   string
 	Paused bool
-	Floors [2]int64
-	Tops   [2]int64
+	// Yielding says that it takes nothing new for the sake of lanes above.
+	Yielding bool
+	Floors   [2]int64
+	Tops     [2]int64
 }
 
 // BucketRow is what is missing from a bucket. ID is 0 for a tenant's.
@@ -57,6 +59,16 @@ type DemandRow struct {
 	Tags   [2]int64
 	Rems   [2]int64
 	Weight int64
+	// Seats are by source: due entries, waiters, rate_only waiters, and what is
+	// reported.
+	Seats [4]SeatRow
+	// Backlog is what was reported, until Reported on the cluster's clock.
+	Backlog  int64
+	Reported Instant
+}
+
+// SeatRow is where one source of a demand stands.
+type SeatRow struct {
 	Seat   uint8
 	Seq    uint64
 	WakeAt Instant
@@ -116,6 +128,45 @@ type PermitRow struct {
 	Cancelled bool
 	Entry     string
 	Worker    string
+	LockKey   string
+	DedupeKey string
+	// Uncounted says that it holds no slot: of a rate_only grant, or let through
+	// by a pool that only watches.
+	Uncounted bool
+	Borrowed  bool
+}
+
+// WaiterRow is an Acquire in line. Until and DetachedUntil are on the lease
+// clock.
+type WaiterRow struct {
+	Key       WaiterKey
+	Seq       uint64
+	Tenant    uint64
+	Lane      string
+	Cost      int64
+	TTL       time.Duration
+	LockKey   string
+	DedupeKey string
+	RequestID string
+	Digest    uint64
+	RateOnly  bool
+	Settle    bool
+	Worker    string
+	Nonce     uint64
+	AskedAt   Wall
+	Until     Instant
+	// DetachedUntil is when it ends unless somebody asks again, 0 while somebody
+	// listens.
+	DetachedUntil Instant
+}
+
+// DoneRow is a dedupe key whose job is done.
+type DoneRow struct {
+	Pool   string
+	Tenant string
+	Key    string
+	At     Instant
+	Seq    uint64
 }
 
 // EndedRow is a released permit.
@@ -148,6 +199,8 @@ func (EntryRow) isRow()   {}
 func (PermitRow) isRow()  {}
 func (EndedRow) isRow()   {}
 func (RequestRow) isRow() {}
+func (WaiterRow) isRow()  {}
+func (DoneRow) isRow()    {}
 
 func (p *pool) row() PoolRow {
 	r := PoolRow{Name: p.name, Num: p.num, BucketIDs: p.bucketIDs, Skipped: p.skipped}
@@ -194,7 +247,7 @@ func (t *tenantRow) export() TenantRow {
 func (d *demandRow) export() DemandRow {
 	return DemandRow{
 		Tenant: d.tenant.num, Lane: d.lane.name, Tags: d.tags, Rems: d.rems, Weight: d.weight,
-		Seat: uint8(d.seat), Seq: d.seq, WakeAt: d.wakeAt,
+		Seats: [4]SeatRow{{uint8(d.seat), d.seq, d.wakeAt}},
 	}
 }
 

@@ -9,24 +9,32 @@ type Reason uint8
 const (
 	ReasonNone Reason = iota
 	NeverGrantable
+	Duplicate
 	Paused
 	Blocked
 	Exhausted
 	QueueFull
 	Cardinality
+	BatchOnly
 	TenantCap
+	LaneCap
+	NodeCap
+	LockBusy
 	TenantRate
+	LaneYield
 	ProviderPaused
 	PoolCap
 	PoolRate
+	ReclaimWait
 	CycleCap
 	BatchFull
 	reasonCount
 )
 
 var reasonNames = [reasonCount]string{
-	"NONE", "NEVER_GRANTABLE", "PAUSED", "BLOCKED", "EXHAUSTED", "QUEUE_FULL", "CARDINALITY",
-	"TENANT_CAP", "TENANT_RATE", "PROVIDER_PAUSED", "POOL_CAP", "POOL_RATE", "CYCLE_CAP", "BATCH_FULL",
+	"NONE", "NEVER_GRANTABLE", "DUPLICATE", "PAUSED", "BLOCKED", "EXHAUSTED", "QUEUE_FULL", "CARDINALITY",
+	"BATCH_ONLY", "TENANT_CAP", "LANE_CAP", "NODE_CAP", "LOCK_BUSY", "TENANT_RATE", "LANE_YIELD", "PROVIDER_PAUSED",
+	"POOL_CAP", "POOL_RATE", "RECLAIM_WAIT", "CYCLE_CAP", "BATCH_FULL",
 }
 
 // String returns the reason's API name.
@@ -64,6 +72,8 @@ type LaneState struct {
 	Lane      string
 	Depth     int64
 	OldestAge time.Duration
+	// Yielding says that it takes nothing new for the sake of lanes above.
+	Yielding bool
 }
 
 // HeldTenant is what one tenant has held back in one lane.

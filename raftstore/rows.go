@@ -23,7 +23,7 @@ func rowToStorage(row admission.Row) (*storagev1.Row, error) {
 	case admission.DemandRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Demand{Demand: &storagev1.DemandRow{
 			Tenant: r.Tenant, Lane: r.Lane, Tags: r.Tags[:], Rems: r.Rems[:], Weight: r.Weight,
-			Seat: uint32(r.Seat), Seq: r.Seq, WakeAt: int64(r.WakeAt),
+			Seat: uint32(r.Seats[0].Seat), Seq: r.Seats[0].Seq, WakeAt: int64(r.Seats[0].WakeAt),
 		}}}, nil
 	case admission.RouteRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Route{Route: &storagev1.RouteRow{
@@ -62,7 +62,8 @@ func rowFromStorage(m *storagev1.Row) (admission.Row, error) {
 		}, nil
 	case *storagev1.Row_Demand:
 		d := k.Demand
-		r := admission.DemandRow{Tenant: d.Tenant, Lane: d.Lane, Weight: d.Weight, Seat: uint8(d.Seat), Seq: d.Seq, WakeAt: admission.Instant(d.WakeAt)}
+		r := admission.DemandRow{Tenant: d.Tenant, Lane: d.Lane, Weight: d.Weight}
+		r.Seats[0] = admission.SeatRow{Seat: uint8(d.Seat), Seq: d.Seq, WakeAt: admission.Instant(d.WakeAt)}
 		if err := errors.Join(byClass(&r.Tags, d.Tags), byClass(&r.Rems, d.Rems)); err != nil {
 			return nil, err
 		}

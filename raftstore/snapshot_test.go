@@ -94,7 +94,7 @@ func TestRowsSurviveStorage(t *testing.T) {
 			Lanes: []admission.LaneRow{{Name: "l", Paused: true, Floors: pair, Tops: pair}},
 		},
 		admission.TenantRow{Num: 1, Pool: "p", ID: "t", Paused: true, IdleAt: 9, Buckets: []admission.BucketRow{bucket}},
-		admission.DemandRow{Tenant: 1, Lane: "l", Tags: pair, Rems: pair, Weight: 3, Seat: 4, Seq: 5, WakeAt: 6},
+		admission.DemandRow{Tenant: 1, Lane: "l", Tags: pair, Rems: pair, Weight: 3, Seats: [4]admission.SeatRow{{Seat: 4, Seq: 5, WakeAt: 6}}},
 		admission.RouteRow{Tenant: 1, Lane: "l", Route: "r", Turn: 2, RipeFirst: 3, RipeSeq: 4},
 		admission.EntryRow{
 			Tenant: 1, Key: "k", Lane: "l", Route: "r", Category: "c", Group: "g", State: 2, Delayed: true,
