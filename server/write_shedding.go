@@ -11,16 +11,23 @@ import (
 
 var reasons = map[admission.Reason]admitv1.Reason{
 	admission.NeverGrantable: admitv1.Reason_REASON_NEVER_GRANTABLE,
+	admission.Duplicate:      admitv1.Reason_REASON_DUPLICATE,
 	admission.Paused:         admitv1.Reason_REASON_PAUSED,
 	admission.Blocked:        admitv1.Reason_REASON_BLOCKED,
 	admission.Exhausted:      admitv1.Reason_REASON_EXHAUSTED,
 	admission.QueueFull:      admitv1.Reason_REASON_QUEUE_FULL,
 	admission.Cardinality:    admitv1.Reason_REASON_CARDINALITY,
+	admission.BatchOnly:      admitv1.Reason_REASON_BATCH_ONLY,
 	admission.TenantCap:      admitv1.Reason_REASON_TENANT_CAP,
+	admission.LaneCap:        admitv1.Reason_REASON_LANE_CAP,
+	admission.NodeCap:        admitv1.Reason_REASON_NODE_CAP,
+	admission.LockBusy:       admitv1.Reason_REASON_LOCK_BUSY,
 	admission.TenantRate:     admitv1.Reason_REASON_TENANT_RATE,
+	admission.LaneYield:      admitv1.Reason_REASON_LANE_YIELD,
 	admission.ProviderPaused: admitv1.Reason_REASON_PROVIDER_PAUSED,
 	admission.PoolCap:        admitv1.Reason_REASON_POOL_CAP,
 	admission.PoolRate:       admitv1.Reason_REASON_POOL_RATE,
+	admission.ReclaimWait:    admitv1.Reason_REASON_RECLAIM_WAIT,
 	admission.CycleCap:       admitv1.Reason_REASON_CYCLE_CAP,
 	admission.BatchFull:      admitv1.Reason_REASON_BATCH_FULL,
 }

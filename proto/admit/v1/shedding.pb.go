@@ -32,32 +32,50 @@ const (
 	// The cost exceeds what the lane may ever take from a bucket. Never retry;
 	// `max_grantable` says what would fit.
 	Reason_REASON_NEVER_GRANTABLE Reason = 1
+	// The job that the dedupe_key names runs already, or is done. The blocking
+	// limit `dedupe_key` says which.
+	Reason_REASON_DUPLICATE Reason = 2
 	// An operator paused the tenant or the lane. Until resumed.
-	Reason_REASON_PAUSED Reason = 2
+	Reason_REASON_PAUSED Reason = 3
 	// A bucket is marked `blocked` by the policy.
-	Reason_REASON_BLOCKED Reason = 3
+	Reason_REASON_BLOCKED Reason = 4
 	// A `one_shot` bucket is used up; it never refills.
-	Reason_REASON_EXHAUSTED Reason = 4
-	// The pool or the tenant has as many entries as its limit allows. Schedule
-	// again when some are done.
-	Reason_REASON_QUEUE_FULL Reason = 5
-	// The pool knows as many tenants or request ids as its limit allows.
-	Reason_REASON_CARDINALITY Reason = 6
+	Reason_REASON_EXHAUSTED Reason = 5
+	// The pool or the tenant has as many entries, or as many requests waiting, as
+	// its limit allows. Ask again when some are done.
+	Reason_REASON_QUEUE_FULL Reason = 6
+	// The pool knows as many tenants, request ids or dedupe keys as its limit
+	// allows.
+	Reason_REASON_CARDINALITY Reason = 7
+	// The lane takes whole batches only.
+	Reason_REASON_BATCH_ONLY Reason = 8
 	// The tenant holds as many permits as its max_active allows.
-	Reason_REASON_TENANT_CAP Reason = 7
+	Reason_REASON_TENANT_CAP Reason = 9
+	// The tenant holds as many permits of this lane and those below as it may.
+	Reason_REASON_LANE_CAP Reason = 10
+	// The node holds its part of the tenant's permits.
+	Reason_REASON_NODE_CAP Reason = 11
+	// The lock_key is held by as many permits as the pool's lock_max_active
+	// allows.
+	Reason_REASON_LOCK_BUSY Reason = 12
 	// One of the tenant's own buckets lacks tokens.
-	Reason_REASON_TENANT_RATE Reason = 8
+	Reason_REASON_TENANT_RATE Reason = 13
+	// The lane yields to those above it: it takes nothing new until they have
+	// caught up.
+	Reason_REASON_LANE_YIELD Reason = 14
 	// The provider said 429, or an operator paused a bucket.
-	Reason_REASON_PROVIDER_PAUSED Reason = 9
+	Reason_REASON_PROVIDER_PAUSED Reason = 15
 	// The pool's slots are taken, or those that the lane must leave free.
-	Reason_REASON_POOL_CAP Reason = 10
+	Reason_REASON_POOL_CAP Reason = 16
 	// One of the pool's buckets lacks tokens, or only those remain that the
-	// lane must leave.
-	Reason_REASON_POOL_RATE Reason = 11
+	// lane must leave, or that are reserved for demand ahead of this.
+	Reason_REASON_POOL_RATE Reason = 17
+	// It would be borrowed, and demand of a tenant that is entitled goes first.
+	Reason_REASON_RECLAIM_WAIT Reason = 18
 	// The lane's tenant_cycle_limit was reached in this call. Ask again.
-	Reason_REASON_CYCLE_CAP Reason = 12
+	Reason_REASON_CYCLE_CAP Reason = 19
 	// The call's max_items was reached. Ask again.
-	Reason_REASON_BATCH_FULL Reason = 13
+	Reason_REASON_BATCH_FULL Reason = 20
 )
 
 // Enum value maps for Reason.
@@ -65,34 +83,48 @@ var (
 	Reason_name = map[int32]string{
 		0:  "REASON_UNSPECIFIED",
 		1:  "REASON_NEVER_GRANTABLE",
-		2:  "REASON_PAUSED",
-		3:  "REASON_BLOCKED",
-		4:  "REASON_EXHAUSTED",
-		5:  "REASON_QUEUE_FULL",
-		6:  "REASON_CARDINALITY",
-		7:  "REASON_TENANT_CAP",
-		8:  "REASON_TENANT_RATE",
-		9:  "REASON_PROVIDER_PAUSED",
-		10: "REASON_POOL_CAP",
-		11: "REASON_POOL_RATE",
-		12: "REASON_CYCLE_CAP",
-		13: "REASON_BATCH_FULL",
+		2:  "REASON_DUPLICATE",
+		3:  "REASON_PAUSED",
+		4:  "REASON_BLOCKED",
+		5:  "REASON_EXHAUSTED",
+		6:  "REASON_QUEUE_FULL",
+		7:  "REASON_CARDINALITY",
+		8:  "REASON_BATCH_ONLY",
+		9:  "REASON_TENANT_CAP",
+		10: "REASON_LANE_CAP",
+		11: "REASON_NODE_CAP",
+		12: "REASON_LOCK_BUSY",
+		13: "REASON_TENANT_RATE",
+		14: "REASON_LANE_YIELD",
+		15: "REASON_PROVIDER_PAUSED",
+		16: "REASON_POOL_CAP",
+		17: "REASON_POOL_RATE",
+		18: "REASON_RECLAIM_WAIT",
+		19: "REASON_CYCLE_CAP",
+		20: "REASON_BATCH_FULL",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":     0,
 		"REASON_NEVER_GRANTABLE": 1,
-		"REASON_PAUSED":          2,
-		"REASON_BLOCKED":         3,
-		"REASON_EXHAUSTED":       4,
-		"REASON_QUEUE_FULL":      5,
-		"REASON_CARDINALITY":     6,
-		"REASON_TENANT_CAP":      7,
-		"REASON_TENANT_RATE":     8,
-		"REASON_PROVIDER_PAUSED": 9,
-		"REASON_POOL_CAP":        10,
-		"REASON_POOL_RATE":       11,
-		"REASON_CYCLE_CAP":       12,
-		"REASON_BATCH_FULL":      13,
+		"REASON_DUPLICATE":       2,
+		"REASON_PAUSED":          3,
+		"REASON_BLOCKED":         4,
+		"REASON_EXHAUSTED":       5,
+		"REASON_QUEUE_FULL":      6,
+		"REASON_CARDINALITY":     7,
+		"REASON_BATCH_ONLY":      8,
+		"REASON_TENANT_CAP":      9,
+		"REASON_LANE_CAP":        10,
+		"REASON_NODE_CAP":        11,
+		"REASON_LOCK_BUSY":       12,
+		"REASON_TENANT_RATE":     13,
+		"REASON_LANE_YIELD":      14,
+		"REASON_PROVIDER_PAUSED": 15,
+		"REASON_POOL_CAP":        16,
+		"REASON_POOL_RATE":       17,
+		"REASON_RECLAIM_WAIT":    18,
+		"REASON_CYCLE_CAP":       19,
+		"REASON_BATCH_FULL":      20,
 	}
 )
 
@@ -469,23 +501,30 @@ const file_admit_v1_shedding_proto_rawDesc = "" +
 	"retryAfter\"O\n" +
 	"\tHeldTotal\x12(\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x10.admit.v1.ReasonR\x06reason\x12\x18\n" +
-	"\atenants\x18\x02 \x01(\x03R\atenants*\xcb\x02\n" +
+	"\atenants\x18\x02 \x01(\x03R\atenants*\xe8\x03\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
-	"\x16REASON_NEVER_GRANTABLE\x10\x01\x12\x11\n" +
-	"\rREASON_PAUSED\x10\x02\x12\x12\n" +
-	"\x0eREASON_BLOCKED\x10\x03\x12\x14\n" +
-	"\x10REASON_EXHAUSTED\x10\x04\x12\x15\n" +
-	"\x11REASON_QUEUE_FULL\x10\x05\x12\x16\n" +
-	"\x12REASON_CARDINALITY\x10\x06\x12\x15\n" +
-	"\x11REASON_TENANT_CAP\x10\a\x12\x16\n" +
-	"\x12REASON_TENANT_RATE\x10\b\x12\x1a\n" +
-	"\x16REASON_PROVIDER_PAUSED\x10\t\x12\x13\n" +
-	"\x0fREASON_POOL_CAP\x10\n" +
-	"\x12\x14\n" +
-	"\x10REASON_POOL_RATE\x10\v\x12\x14\n" +
-	"\x10REASON_CYCLE_CAP\x10\f\x12\x15\n" +
-	"\x11REASON_BATCH_FULL\x10\rB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
+	"\x16REASON_NEVER_GRANTABLE\x10\x01\x12\x14\n" +
+	"\x10REASON_DUPLICATE\x10\x02\x12\x11\n" +
+	"\rREASON_PAUSED\x10\x03\x12\x12\n" +
+	"\x0eREASON_BLOCKED\x10\x04\x12\x14\n" +
+	"\x10REASON_EXHAUSTED\x10\x05\x12\x15\n" +
+	"\x11REASON_QUEUE_FULL\x10\x06\x12\x16\n" +
+	"\x12REASON_CARDINALITY\x10\a\x12\x15\n" +
+	"\x11REASON_BATCH_ONLY\x10\b\x12\x15\n" +
+	"\x11REASON_TENANT_CAP\x10\t\x12\x13\n" +
+	"\x0fREASON_LANE_CAP\x10\n" +
+	"\x12\x13\n" +
+	"\x0fREASON_NODE_CAP\x10\v\x12\x14\n" +
+	"\x10REASON_LOCK_BUSY\x10\f\x12\x16\n" +
+	"\x12REASON_TENANT_RATE\x10\r\x12\x15\n" +
+	"\x11REASON_LANE_YIELD\x10\x0e\x12\x1a\n" +
+	"\x16REASON_PROVIDER_PAUSED\x10\x0f\x12\x13\n" +
+	"\x0fREASON_POOL_CAP\x10\x10\x12\x14\n" +
+	"\x10REASON_POOL_RATE\x10\x11\x12\x17\n" +
+	"\x13REASON_RECLAIM_WAIT\x10\x12\x12\x14\n" +
+	"\x10REASON_CYCLE_CAP\x10\x13\x12\x15\n" +
+	"\x11REASON_BATCH_FULL\x10\x14B0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
 var (
 	file_admit_v1_shedding_proto_rawDescOnce sync.Once
