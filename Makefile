@@ -32,6 +32,12 @@ test: ## run all tests but those of e2e/
 race: ## the same with the race detector
 	go test -race $(FAST)
 
+HISTORIES ?= 100000
+
+.PHONY: nightly
+nightly: ## run the heavy tests, and the core's properties in HISTORIES (100000) random histories
+	go run ./internal/nightly -histories $(HISTORIES)
+
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME (10s)
 	@for pkg in $(FAST); do \

@@ -15,7 +15,7 @@ type scripted struct {
 }
 
 func script(t *testing.T, pool admission.PoolPolicy) *scripted {
-	a := &agreement{t: t, core: admission.New(), n: &naive{}, seen: make(tally)}
+	a := &agreement{t: t, core: admission.New(), n: &naive{}, seen: admission.NewTally()}
 	s := &scripted{a, t}
 	s.apply(pool)
 	return s

@@ -33,7 +33,7 @@ type generator struct {
 	revision int64
 }
 
-func newAgreement(rt *rapid.T, seen tally) *agreement {
+func newAgreement(rt *rapid.T, seen admission.Tally) *agreement {
 	a := &agreement{
 		t: rt, core: admission.New(), n: &naive{}, seen: seen,
 		generator: generator{rt: rt, wall: 1_000_000 * admission.Wall(time.Second)},

@@ -16,7 +16,7 @@ import (
 // TestAgree applies random entries under random policies to State and to naive:
 // every result and every view must be the same.
 func TestAgree(t *testing.T) {
-	seen := make(tally)
+	seen := admission.NewTally()
 	rapid.Check(t, func(rt *rapid.T) {
 		run := newAgreement(rt, seen)
 		rt.Repeat(map[string]func(*rapid.T){"entry": func(rt *rapid.T) {
@@ -27,7 +27,7 @@ func TestAgree(t *testing.T) {
 			run.step(run.entry(), run.span())
 		}})
 	})
-	seen.log(t)
+	seen.Report(t)
 }
 
 // agreement is one run of both.
@@ -35,7 +35,7 @@ type agreement struct {
 	t    failer
 	core *admission.State
 	n    *naive
-	seen tally
+	seen admission.Tally
 	generator
 }
 
@@ -57,7 +57,7 @@ func (a *agreement) step(e admission.Entry, ahead time.Duration) []admission.Res
 	foretold := a.foretell(e)
 	want, got := a.n.apply(e), a.core.Apply(e)
 	for i := range e.Ops {
-		a.seen.result(got[i])
+		a.seen.Count(e.Ops[i], got[i])
 		a.same(fmt.Sprintf("result of op %d", i), want[i], got[i])
 	}
 	foretold(got)
@@ -166,7 +166,7 @@ func (a *agreement) shedding(at admission.Instant, w admission.Wall, op *admissi
 	want := a.n.shedding(at, w, op.Pool, "", a.n.calls[i])
 	got := a.core.Shedding(at, w, admission.SheddingQuery{Pool: op.Pool, HeldRows: 1000, Call: res})
 	slices.SortFunc(got.Held, byTenant)
-	a.seen.held(got.Held)
+	a.seen.Held(got.Held)
 	a.same("shedding of "+text(op), want, got)
 }
 

@@ -122,7 +122,7 @@ func (f *frozen) see(h *history, _ Entry, _ []Result) {
 }
 
 func TestRestoredStatesGoOnAlike(t *testing.T) {
-	n := tally{}
+	n := NewTally()
 	rapid.Check(t, func(t *rapid.T) {
 		twin, image := &replica{}, &frozen{}
 		h := begin(t, n, policies.Draw(t, "policy"), twin, image)
@@ -139,14 +139,14 @@ func TestRestoredStatesGoOnAlike(t *testing.T) {
 		})
 		restored(t, h.State)
 	})
-	n.report(t)
+	n.Report(t)
 }
 
 // An image may be read by another goroutine while entries are applied; the race
 // detector watches.
 func TestImagesAreReadBesideApply(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := begin(t, tally{}, policies.Draw(t, "policy"))
+		h := begin(t, NewTally(), policies.Draw(t, "policy"))
 		for range number(t, "entries before", 1, 10) {
 			h.apply(h.next(t, 6))
 		}

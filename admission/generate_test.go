@@ -226,7 +226,7 @@ type history struct {
 	// highest is the latest wall so far: below it due times can't be recounted.
 	highest Wall
 	laws    []law
-	tally   tally
+	tally   Tally
 }
 
 // law is a rule that every entry of a history must keep. It remembers what it
@@ -236,7 +236,7 @@ type law interface {
 }
 
 // begin starts a history with a policy in force.
-func begin(t *rapid.T, n tally, policy Policy, laws ...law) *history {
+func begin(t *rapid.T, n Tally, policy Policy, laws ...law) *history {
 	h := &history{T: t, State: New(), laws: laws, tally: n}
 	h.apply(Entry{Index: 1, T: 1, W: 1_000_000_000_000, Ops: []Op{ApplyPolicy{Policy: policy, ExpectedRevision: AnyRevision}}})
 	return h
@@ -247,7 +247,7 @@ func (h *history) apply(e Entry) []Result {
 	results := h.Apply(e)
 	h.highest = max(h.highest, h.w)
 	for i, op := range e.Ops {
-		h.tally.count(op, results[i])
+		h.tally.Count(op, results[i])
 	}
 	h.noteTokens(e, results)
 	for _, l := range h.laws {

@@ -18,10 +18,14 @@ func (sheds) see(h *history, e Entry, results []Result) {
 	if h.w < h.highest {
 		return
 	}
-	calls := map[string]*NextDueResult{}
+	calls, ids := map[string]*NextDueResult{}, map[[2]string]bool{}
 	for i, op := range e.Ops {
 		if op, ok := op.(*NextDue); ok {
-			calls[op.Pool] = results[i].(*NextDueResult)
+			id := [2]string{op.Pool, op.RequestID}
+			if op.RequestID == "" || !ids[id] { // one sent twice is told of the first
+				calls[op.Pool] = results[i].(*NextDueResult)
+			}
+			ids[id] = true
 		}
 	}
 	for _, p := range h.policy.Pools {
@@ -49,6 +53,7 @@ func (h *history) checkHeld(pool string, call *NextDueResult) {
 		}
 	}
 	all := h.Shedding(h.t, h.w, SheddingQuery{Pool: pool, HeldRows: 1000, Call: call})
+	h.tally.Held(all.Held)
 	got := map[[2]string]string{}
 	for _, row := range all.Held {
 		got[[2]string{row.Tenant, row.Lane}] = fmt.Sprint(row.Reason, " ", row.Due)

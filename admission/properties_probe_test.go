@@ -10,7 +10,7 @@ import (
 
 // probe runs a history and looks at it between entries.
 func probe(t *testing.T, look func(t *rapid.T, h *history)) {
-	n := tally{}
+	n := NewTally()
 	rapid.Check(t, func(t *rapid.T) {
 		h := begin(t, n, policies.Draw(t, "policy"))
 		t.Repeat(map[string]func(*rapid.T){
@@ -19,7 +19,7 @@ func probe(t *testing.T, look func(t *rapid.T, h *history)) {
 			"look":         func(t *rapid.T) { look(t, h) },
 		})
 	})
-	n.report(t)
+	n.Report(t)
 }
 
 // whatIf applies operations so much later to a copy of the state.

@@ -12,7 +12,7 @@ import (
 // Every law holds in every history, and all that is kept twice is true after each
 // entry.
 func TestHistories(t *testing.T) {
-	n := tally{}
+	n := NewTally()
 	rapid.Check(t, func(t *rapid.T) {
 		h := begin(t, n, policies.Draw(t, "policy"), answers{}, caps{}, &fences{}, floors{}, &rates{},
 			&leases{}, &lives{}, &grids{}, &once{}, sheds{}, sorted{})
@@ -24,5 +24,5 @@ func TestHistories(t *testing.T) {
 			},
 		})
 	})
-	n.report(t)
+	n.Report(t)
 }

@@ -2,6 +2,9 @@ package admission
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
 	"slices"
 	"strings"
@@ -19,48 +22,125 @@ func describe(e Entry) string {
 	return b.String()
 }
 
-// tally counts what histories were made of, so that one can see what they tried.
-type tally map[string]int
+// Tally counts what random histories were made of, so that one can see what they
+// tried. The nightly adds up the tallies of a run and wants each operation ("op")
+// and each reason ("reason") often.
+type Tally map[string]int
 
-func (n tally) count(op Op, r Result) {
-	n[fmt.Sprintf("%T", op)]++
+// NewTally returns a tally in which whatever should occur has not yet.
+func NewTally() Tally {
+	n := Tally{}
+	for _, op := range []Op{
+		TermStart{}, ApplyPolicy{}, Pause{}, &Acquire{}, Detach{}, &ReportDemand{}, &NextDue{},
+		&Renew{}, &Release{}, &Schedule{}, Unschedule{},
+	} {
+		n[opName(op)] = 0
+	}
+	for r := ReasonNone + 1; r < reasonCount; r++ {
+		n["reason "+r.String()] = 0
+	}
+	return n
+}
+
+func opName(op Op) string {
+	name := fmt.Sprintf("%T", op)
+	return "op " + name[strings.LastIndex(name, ".")+1:]
+}
+
+// Count counts an operation and what became of it.
+func (n Tally) Count(op Op, r Result) {
+	n[opName(op)]++
 	switch r := r.(type) {
 	case *AcquireResult:
-		switch {
-		case r.Err != nil:
-			n["acquire error "+string(r.Err.Reason)]++
-		case r.Decision.Shed != nil:
-			n["acquire shed "+r.Decision.Shed.Reason.String()]++
-		case r.Decision.Replayed:
-			n["acquire replayed"]++
-		default:
-			n["acquire granted"]++
-		}
+		n.countDecision(r)
 	case *NextDueResult:
-		n["claims"] += len(r.Claims)
+		n.outcome("poll", r.Err, fmt.Sprintf("replayed=%v", r.Replayed))
 		n["polls cut short by a cycle limit"] += min(len(r.cycleCapped), 1)
+		for _, c := range r.Claims {
+			n[fmt.Sprintf("claim with more to catch up=%v", c.CatchUp)]++
+		}
 	case *RenewResult:
 		for _, row := range r.Renewals {
 			n[fmt.Sprintf("renew result %d", row.Result)]++
 		}
 	case *ReleaseResult:
-		n[fmt.Sprintf("release result %d", r.Result)]++
+		n.outcome("release", r.Err, fmt.Sprintf("result %d of outcome %d", r.Result, op.(*Release).Outcome))
 	case *ScheduleResult:
+		n.outcome("schedule", r.Err, "done")
 		for _, row := range r.Entries {
-			n[fmt.Sprintf("schedule status %d %s", row.Status, row.Reason)]++
+			n.outcome("schedule entry", row.Err, fmt.Sprintf("status %d %s", row.Status, row.Reason))
+			n.reason(row.Reason)
 		}
+	case *UnscheduleResult:
+		n.outcome("unschedule", r.Err, fmt.Sprintf("claimed=%v", r.WasClaimed))
 	case *PolicyResult:
-		if n["policies changed"] += 0; r.Changed {
-			n["policies changed"]++
-		} else if r.Err != nil {
-			n["policy error "+string(r.Err.Reason)]++
-		}
+		n.outcome("policy", r.Err, fmt.Sprintf("changed=%v", r.Changed))
+	case *PauseResult:
+		n.outcome("pause", r.Err, "done")
+	case *ReportResult:
+		n.outcome("report", r.Err, "done")
 	}
 }
 
-// report logs the tally.
-func (n tally) report(t *testing.T) {
+func (n Tally) countDecision(r *AcquireResult) {
+	d := r.Decision
+	switch {
+	case r.Err != nil || d.Shed == nil:
+		n.outcome("acquire", r.Err, fmt.Sprintf("granted=%v replayed=%v state=%d", d.Granted(), d.Replayed, d.Permit.State))
+	default:
+		n["shed "+d.Shed.Reason.String()]++
+		n.reason(d.Shed.Reason)
+	}
+	if d.WouldShed != nil {
+		n["would shed "+d.WouldShed.Reason.String()]++
+	}
+}
+
+// Held counts rows of what is held.
+func (n Tally) Held(rows []HeldTenant) {
+	for _, row := range rows {
+		n["held "+row.Reason.String()]++
+		n.reason(row.Reason)
+	}
+}
+
+func (n Tally) reason(r Reason) {
+	if r != ReasonNone {
+		n["reason "+r.String()]++
+	}
+}
+
+func (n Tally) outcome(what string, err *Error, done string) {
+	if err != nil {
+		done = "error " + string(err.Reason)
+	}
+	n[what+" "+done]++
+}
+
+// Report logs the tally, as the nightly reads it.
+func (n Tally) Report(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(n)) {
-		t.Logf("%8d  %s", n[what], what)
+		t.Logf("tally %8d  %s", n[what], what)
+	}
+}
+
+func TestTalliesWantEveryOperation(t *testing.T) {
+	f, err := parser.ParseFile(token.NewFileSet(), "command.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := NewTally()
+	for _, decl := range f.Decls {
+		method, ok := decl.(*ast.FuncDecl)
+		if !ok || method.Name.Name != "isOp" {
+			continue
+		}
+		kind := method.Recv.List[0].Type
+		if pointer, ok := kind.(*ast.StarExpr); ok {
+			kind = pointer.X
+		}
+		if _, ok := wanted["op "+kind.(*ast.Ident).Name]; !ok {
+			t.Errorf("no tally says how often %s occurs", kind.(*ast.Ident).Name)
+		}
 	}
 }
