@@ -195,7 +195,7 @@ func (g *generator) acquire() *admission.Acquire {
 	return &admission.Acquire{
 		Pool: g.pool(), Tenant: g.tenant(), Category: pick(g, "category", categories...),
 		Cost: pick[int64](g, "cost", 1, 1, 1, 2, 1, 3, 1, 5, 40), TTL: g.ttl(), Nonce: g.nonce,
-		RequestID: pick(g, "request", requestIDs...),
+		RequestID: pick(g, "request", requestIDs...), Backlog: admission.Absent,
 	}
 }
 

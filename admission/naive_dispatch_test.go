@@ -9,11 +9,12 @@ import (
 
 // naiveAsk is an Acquire whose turn has not come.
 type naiveAsk struct {
-	op   *admission.Acquire
-	res  *admission.AcquireResult
-	d    *naiveDemand
-	seq  uint64
-	over bool
+	op       *admission.Acquire
+	res      *admission.AcquireResult
+	d        *naiveDemand
+	seq      uint64
+	position uint32
+	over     bool
 }
 
 // naiveCall is a NextDue while it is served, and what is to be known of it after.
@@ -51,6 +52,7 @@ type naiveContest struct {
 // entry.
 func (n *naive) dispatch(ops []admission.Op, results []admission.Result) {
 	for _, p := range n.pools {
+		n.endAnswered(p)
 		n.seat(p)
 	}
 	var contests []*naiveContest
@@ -66,7 +68,7 @@ func (n *naive) dispatch(ops []admission.Op, results []admission.Result) {
 	for i, op := range ops {
 		switch op := op.(type) {
 		case *admission.Acquire:
-			ask := n.open(op)
+			ask := n.open(op, uint32(i))
 			if results[i] = ask.res; !ask.over {
 				c := in(n.pool(op.Pool))
 				c.asks = append(c.asks, ask)
@@ -79,8 +81,13 @@ func (n *naive) dispatch(ops []admission.Op, results []admission.Result) {
 			}
 		}
 	}
+	for _, p := range n.pools { // those in which somebody may wait come last
+		in(p)
+	}
 	for _, c := range contests {
+		n.yield(c.pool, c.asks)
 		for n.next(c) {
+			n.endAnswered(c.pool)
 			n.seat(c.pool)
 		}
 		c.pool.endAside()
@@ -111,8 +118,8 @@ func (c *naiveContest) join(call *naiveCall) {
 	c.calls = append(c.calls, call)
 }
 
-func (n *naive) open(op *admission.Acquire) *naiveAsk {
-	ask := &naiveAsk{op: op, res: &admission.AcquireResult{}, over: true}
+func (n *naive) open(op *admission.Acquire, position uint32) *naiveAsk {
+	ask := &naiveAsk{op: op, res: &admission.AcquireResult{}, position: position, over: true}
 	p := n.pool(op.Pool)
 	if p == nil {
 		ask.res.Err = noPool(op.Pool)
@@ -124,7 +131,10 @@ func (n *naive) open(op *admission.Acquire) *naiveAsk {
 		return ask
 	}
 	ask.d = p.tenant(op.Tenant).demand(lane)
-	ask.over = n.replay(p, op, ask.res)
+	if op.Backlog != admission.Absent {
+		n.note(p, op.Tenant, lane, op.Backlog, 0)
+	}
+	ask.over = n.replay(p, op, ask.res) || n.attach(p, op, ask.res)
 	n.seq++
 	ask.seq = n.seq
 	return ask
@@ -158,54 +168,86 @@ func (n *naive) openCall(op *admission.NextDue) *naiveCall {
 	return call
 }
 
-// naiveTurn is a candidate for what is granted next.
+// naiveTurn is a candidate for what is granted next: a source of a demand or an
+// Acquire.
 type naiveTurn struct {
 	rank, class int
 	tag         int64
 	seq         uint64
 	d           *naiveDemand
-	ask         *naiveAsk  // or
-	call        *naiveCall // the one that takes the entry; nil sets the demand aside
+	source      int
+	ask         *naiveAsk
 }
 
-// next decides whoever comes first among those that can be decided, and says
-// whether there was one.
-func (n *naive) next(c *naiveContest) bool {
+// turns are all candidates, in order.
+func (n *naive) turns(c *naiveContest) []naiveTurn {
 	p := c.pool
 	var turns []naiveTurn
-	for _, ask := range c.asks {
-		if ask.over {
-			continue
-		}
-		class := n.share(p, ask.d)
-		turns = append(turns, naiveTurn{
-			rank: p.rank(ask.d.lane), class: class, tag: p.tag(ask.d, class), seq: ask.seq, d: ask.d, ask: ask,
-		})
-	}
 	for _, t := range p.tenants {
 		for _, d := range t.demands {
-			if d.class != noClass && c.room(d.lane) && len(n.limits(p, t.id, d.lane, 1, n.t)) == 0 {
-				turns = append(turns, naiveTurn{
-					rank: p.rank(d.lane), class: d.class, tag: d.tags[d.class], seq: d.seq, d: d, call: c.taker(d),
-				})
+			for source, place := range d.places {
+				if place.class != noClass {
+					turns = append(turns, naiveTurn{
+						p.rank(d.lane), place.class, d.tags[place.class], place.seq, d, source, nil,
+					})
+				}
 			}
 		}
 	}
-	if len(turns) == 0 {
-		return false
+	for _, ask := range c.asks {
+		if !ask.over {
+			d, class := ask.d, n.share(p, ask.d)
+			turn := naiveTurn{p.rank(d.lane), class, p.tag(d, class), ask.seq, d, slotSource, ask}
+			if ask.op.RateOnly {
+				turn.source = rateSource
+			}
+			if place := d.places[turn.source]; place.class == class {
+				turn.seq = max(turn.seq, place.seq) // behind those who asked before
+			}
+			turns = append(turns, turn)
+		}
 	}
-	turn := slices.MinFunc(turns, func(a, b naiveTurn) int {
+	slices.SortStableFunc(turns, func(a, b naiveTurn) int {
 		return cmp.Or(a.rank-b.rank, a.class-b.class, cmp.Compare(a.tag, b.tag), cmp.Compare(a.seq, b.seq))
 	})
-	switch {
-	case turn.ask != nil:
-		n.decide(p, turn)
-	case turn.call != nil:
-		n.claim(p, turn)
-	default: // it has had its cycle in every call
-		turn.d.aside = true
+	return turns
+}
+
+// next decides whoever comes first among those that can be decided, and says
+// whether there was one. The first waiter that lacks nothing but tokens of the
+// pool reserves those: nothing behind it passes.
+func (n *naive) next(c *naiveContest) bool {
+	var reserved []naiveLimit
+	for _, turn := range n.turns(c) {
+		if turn.ask != nil {
+			n.decide(c.pool, turn, reserved)
+			return true
+		}
+		limits := n.limits(c.pool, turn.d.tenant.id, turn.d.lane, n.headOf(c.pool, turn.d, turn.source).want, n.t)
+		switch {
+		case len(limits) > 0 && turn.source != dueSource && onlyTokens(limits):
+			reserved = append(reserved, limits...)
+		case len(limits) > 0 || len(reserved) > 0:
+		case turn.source != dueSource:
+			n.serve(c.pool, turn)
+			return true
+		case c.room(turn.d.lane):
+			if call := c.taker(turn.d); call != nil {
+				n.claim(c.pool, turn, call)
+			} else { // it has had its cycle in every call
+				turn.d.aside = true
+			}
+			return true
+		}
 	}
-	return true
+	return false
+}
+
+// onlyTokens says whether limits are all of tokens that the pool will have.
+func onlyTokens(limits []naiveLimit) bool {
+	return !slices.ContainsFunc(limits, func(l naiveLimit) bool {
+		return l.reason != admission.PoolRate && l.reason != admission.ProviderPaused
+	})
 }
 
 // room says whether a call can take something more of a lane.
@@ -223,36 +265,102 @@ func (c *naiveContest) taker(d *naiveDemand) *naiveCall {
 	return nil
 }
 
-// decide grants an Acquire or sheds it.
-func (n *naive) decide(p *naivePool, turn naiveTurn) {
+// decide grants an Acquire, lets it wait or sheds it.
+func (n *naive) decide(p *naivePool, turn naiveTurn, reserved []naiveLimit) {
 	op, res := turn.ask.op, turn.ask.res
 	turn.ask.over = true
-	if n.replay(p, op, res) { // of one of this entry
+	if n.replay(p, op, res) || n.attach(p, op, res) { // of one of this entry
 		return
 	}
-	limits := n.limits(p, op.Tenant, turn.d.lane, op.Cost, n.t)
+	limits := n.limits(p, op.Tenant, turn.d.lane, wantOf(op), n.t)
+	limits = append(limits, n.lockLimits(p, op)...)
+	limits = append(limits, n.duplicates(p, op, n.t)...)
 	limits = append(limits, n.memoryLimits(p, op)...)
-	if len(limits) > 0 {
-		res.Decision.Shed = n.shed(turn.d.lane, limits, n.t)
+	limits = n.ahead(p, turn, limits, reserved)
+	if len(limits) > 0 && op.MaxWait > 0 && !answered(limits) && !p.policy.Shadow {
+		full := n.queueLimits(p, op.Tenant)
+		if len(full) == 0 {
+			n.wait(p, turn.ask)
+			return
+		}
+		limits = append(limits, full...)
+	}
+	if len(limits) == 0 {
+		res.Decision = n.permit(p, turn, op)
 		return
 	}
-	permit := n.grant(p, turn, op.Cost)
-	permit.token.Nonce, permit.ttl = op.Nonce, orElse(op.TTL, p.policy.PermitTTL)
-	permit.expires = n.leaseNow().Add(permit.ttl)
-	res.Decision.Permit = n.holder(permit)
-	if op.RequestID != "" {
-		body := *op
-		body.Nonce = 0
-		n.requests = append(n.requests, naiveRequest{
-			pool: p, tenant: op.Tenant, id: op.RequestID, body: body, at: n.t,
-			permit: res.Decision.Permit,
-		})
+	res.Decision.Shed = n.shed(turn.d.lane, limits, n.t)
+	if p.policy.Shadow {
+		res.Decision = n.pass(p, turn, op, res.Decision.Shed)
 	}
 }
 
+// ahead adds to what holds an Acquire the tokens that others wait for before it.
+func (n *naive) ahead(p *naivePool, turn naiveTurn, limits, reserved []naiveLimit) []naiveLimit {
+	if queue := n.queue(turn.d, turn.source); len(queue) > 0 {
+		for _, l := range n.ownLimits(p, turn.d.tenant.id, turn.d.lane, wantOf(queue[0].op), n.t) {
+			if l.reason == admission.TenantRate {
+				reserved = append(reserved, l)
+			}
+		}
+	}
+	for _, r := range reserved {
+		same := func(l naiveLimit) bool { return l.Name == r.Name && l.Scope == r.Scope }
+		for _, b := range p.policy.Buckets {
+			if b.Name == r.Name && b.PerPermit {
+				r.Asked = 1
+			} else if b.Name == r.Name {
+				r.Asked = turn.ask.op.Cost
+			}
+		}
+		r.RetryAfter = admission.Absent
+		limits = append(deleteIf(limits, same), r)
+	}
+	return limits
+}
+
+// serve grants the first waiter of a source.
+func (n *naive) serve(p *naivePool, turn naiveTurn) {
+	w := n.queue(turn.d, turn.source)[0]
+	n.waiters = deleteIf(n.waiters, func(other *naiveWaiter) bool { return other == w })
+	n.end(w, &admission.AcquireResult{Decision: n.permit(p, turn, w.op)})
+}
+
+// permit grants an Acquire.
+func (n *naive) permit(p *naivePool, turn naiveTurn, op *admission.Acquire) admission.Decision {
+	permit := n.grant(p, turn, op.Cost)
+	permit.uncounted = op.RateOnly
+	return n.hand(p, op, permit, admission.Decision{Borrowed: turn.class == borrowing})
+}
+
+// pass lets an Acquire through that would have been shed, and charges nothing.
+func (n *naive) pass(p *naivePool, turn naiveTurn, op *admission.Acquire, shed *admission.Shed) admission.Decision {
+	permit := n.issue(p, turn, op.Cost)
+	permit.uncounted = true
+	return n.hand(p, op, permit, admission.Decision{WouldShed: shed})
+}
+
+// hand gives a permit to who asked for it, and remembers for which request.
+func (n *naive) hand(p *naivePool, op *admission.Acquire, permit *naivePermit, d admission.Decision) admission.Decision {
+	permit.token.Nonce, permit.ttl = op.Nonce, orElse(op.TTL, p.policy.PermitTTL)
+	permit.expires = n.leaseNow().Add(permit.ttl)
+	permit.lockKey, permit.dedupeKey = op.LockKey, op.DedupeKey
+	d.Permit = n.holder(permit)
+	if op.RateOnly && !op.Settle {
+		n.permits = deleteIf(n.permits, func(other *naivePermit) bool { return other == permit })
+		d.Permit.State, d.Permit.ExpiresIn, d.Permit.Token = admission.PermitSpent, 0, admission.Token{}
+	}
+	if op.RequestID != "" {
+		n.requests = append(n.requests, naiveRequest{
+			pool: p, tenant: op.Tenant, id: op.RequestID, body: bodyOf(op), at: n.t, permit: d.Permit,
+		})
+	}
+	return d
+}
+
 // claim grants the head of a demand to a call.
-func (n *naive) claim(p *naivePool, turn naiveTurn) {
-	call, e := turn.call, p.head(turn.d, n.w)
+func (n *naive) claim(p *naivePool, turn naiveTurn, call *naiveCall) {
+	e := p.head(turn.d, n.w)
 	permit := n.grant(p, turn, 1)
 	permit.token.Nonce = call.op.Nonce + uint64(len(call.res.Claims))*0x9e3779b97f4a7c15
 	permit.ttl = orElse(call.op.TTL, p.policy.PermitTTL)
@@ -276,14 +384,7 @@ func (d *naiveDemand) rotate(p *naivePool, route string, w admission.Wall) {
 
 // grant makes a permit, takes the tokens and moves the tag on.
 func (n *naive) grant(p *naivePool, turn naiveTurn, cost int64) *naivePermit {
-	n.grants++
-	n.granted++
-	permit := &naivePermit{
-		token: admission.Token{Index: n.index, Position: n.granted}, fence: n.grants,
-		pool: p, tenant: turn.d.tenant.id, lane: turn.d.lane, cost: cost,
-	}
-	n.permits = append(n.permits, permit)
-	turn.d.tenant.meet()
+	permit := n.issue(p, turn, cost)
 	for i, policy := range p.policy.Buckets {
 		amount := cost
 		if policy.PerPermit {
@@ -293,6 +394,19 @@ func (n *naive) grant(p *naivePool, turn naiveTurn, cost int64) *naivePermit {
 		b.take(p.bucketTerms(i, permit.tenant), n.t, amount)
 		permit.charged = append(permit.charged, naiveCharge{b, policy.Name, amount, !policy.PerPermit})
 	}
-	n.charge(p, turn.d, turn.class)
+	n.charge(p, turn)
+	return permit
+}
+
+// issue makes a permit.
+func (n *naive) issue(p *naivePool, turn naiveTurn, cost int64) *naivePermit {
+	n.grants++
+	n.granted++
+	permit := &naivePermit{
+		token: admission.Token{Index: n.index, Position: n.granted}, fence: n.grants,
+		pool: p, tenant: turn.d.tenant.id, lane: turn.d.lane, cost: cost,
+	}
+	n.permits = append(n.permits, permit)
+	turn.d.tenant.meet()
 	return permit
 }

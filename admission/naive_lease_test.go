@@ -24,6 +24,9 @@ type naivePermit struct {
 	charged   []naiveCharge
 	entry     *naiveEntry // nil with Acquire
 	cancelled bool
+	lockKey   string
+	dedupeKey string
+	uncounted bool // holds no slot
 }
 
 // naiveCharge is what a permit took from a bucket. Only an estimated cost is
@@ -58,11 +61,13 @@ func (n *naive) forgetOld(p *naivePool) {
 	old := func(at admission.Instant) bool { return n.t.Sub(at) >= naiveWindow }
 	n.ended = deleteIf(n.ended, func(e naiveEnded) bool { return e.pool == p && old(e.at) })
 	n.requests = deleteIf(n.requests, func(r naiveRequest) bool { return r.pool == p && old(r.at) })
+	kept := n.doneOf(p, n.t)
+	n.done = deleteIf(n.done, func(d naiveDone) bool { return d.pool == p && !slices.Contains(kept, d) })
 }
 
-// end remembers a permit that was released, and forgets the oldest if that is
+// remember remembers a permit that was released, and forgets the oldest if that is
 // one too many.
-func (n *naive) end(p *naivePermit) {
+func (n *naive) remember(p *naivePermit) {
 	n.permits = deleteIf(n.permits, func(other *naivePermit) bool { return other == p })
 	n.ended = append(n.ended, naiveEnded{p.token, p.pool, p.tenant, n.t})
 	surplus := -p.pool.policy.Limits.EndedPermits
@@ -146,7 +151,10 @@ func (n *naive) release(op *admission.Release) *admission.ReleaseResult {
 		terms := p.pool.bucketTerms(throttled, p.tenant)
 		p.bucket(throttled).throttle(terms, n.t, op.RetryAfter, p.pool.policy.MaxPause)
 	}
-	n.end(p)
+	n.remember(p)
+	if op.Outcome == admission.OutcomeDone {
+		n.finish(p)
+	}
 	res := &admission.ReleaseResult{Result: admission.LeaseReleased, Pool: p.pool.policy.Name, Tenant: p.tenant}
 	switch {
 	case p.cancelled:

@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"slices"
 	"time"
 
 	"github.com/admitd/admit/admission"
@@ -20,10 +21,34 @@ type naiveLimit struct {
 	frees func(*naivePermit) bool
 }
 
-// limits are all that blocks a request of a tenant in a lane at an instant.
-func (n *naive) limits(
-	p *naivePool, tenant, lane string, cost int64, at admission.Instant,
-) []naiveLimit {
+// naiveWant is what a grant takes.
+type naiveWant struct {
+	cost     int64
+	rateOnly bool // no slot
+}
+
+func wantOf(op *admission.Acquire) naiveWant { return naiveWant{op.Cost, op.RateOnly} }
+
+// limits are all that blocks a request of a tenant in a lane at an instant,
+// whoever else waits.
+func (n *naive) limits(p *naivePool, tenant, lane string, want naiveWant, at admission.Instant) []naiveLimit {
+	all := n.ownLimits(p, tenant, lane, want, at)
+	if p.lane(lane).yielding {
+		all = append(all, naiveLimit{
+			Limit:  admission.Limit{Name: "yield", Scope: admission.ScopeLane, Asked: 1, RetryAfter: admission.Absent},
+			reason: admission.LaneYield,
+		})
+	}
+	all = append(all, n.bucketLimits(p, tenant, lane, admission.ScopePool, want.cost, at)...)
+	if want.rateOnly {
+		return all
+	}
+	return append(all, n.poolSlots(p, tenant, lane, at)...)
+}
+
+// ownLimits are those of the tenant's own and pauses: who meets one stands in
+// nobody's way.
+func (n *naive) ownLimits(p *naivePool, tenant, lane string, want naiveWant, at admission.Instant) []naiveLimit {
 	var all []naiveLimit
 	if p.tenant(tenant).paused {
 		all = append(all, pausedLimit(admission.ScopeTenant))
@@ -31,8 +56,15 @@ func (n *naive) limits(
 	if p.lane(lane).paused {
 		all = append(all, pausedLimit(admission.ScopeLane))
 	}
-	all = append(all, n.bucketLimits(p, tenant, lane, cost, at)...)
-	return append(all, n.slotLimits(p, tenant, lane)...)
+	all = append(all, n.bucketLimits(p, tenant, lane, admission.ScopeTenant, want.cost, at)...)
+	if want.rateOnly {
+		return all
+	}
+	return append(all, n.tenantSlots(p, tenant)...)
+}
+
+func ownLimit(limits []naiveLimit) bool {
+	return slices.ContainsFunc(limits, func(l naiveLimit) bool { return l.own })
 }
 
 func pausedLimit(scope admission.Scope) naiveLimit {
@@ -43,10 +75,13 @@ func pausedLimit(scope admission.Scope) naiveLimit {
 }
 
 func (n *naive) bucketLimits(
-	p *naivePool, tenant, lane string, cost int64, at admission.Instant,
+	p *naivePool, tenant, lane string, scope admission.Scope, cost int64, at admission.Instant,
 ) []naiveLimit {
 	var all []naiveLimit
 	for i, policy := range p.policy.Buckets {
+		if policy.Scope != scope {
+			continue
+		}
 		b, terms := p.buckets[i], p.bucketTerms(i, tenant)
 		l := naiveLimit{Limit: admission.Limit{
 			Name: policy.Name, Scope: policy.Scope, Capacity: terms.capacity, Asked: cost, RetryAfter: admission.Absent,
@@ -98,48 +133,58 @@ func millis(d time.Duration) time.Duration {
 	return (d + time.Millisecond - 1) / time.Millisecond * time.Millisecond
 }
 
-func (n *naive) slotLimits(p *naivePool, tenant, lane string) []naiveLimit {
-	var all []naiveLimit
-	add := func(l naiveLimit, holds func(*naivePermit) bool) {
-		for _, permit := range n.permits {
-			if holds(permit) {
-				l.Used++
-			}
-		}
-		l.Asked, l.Holders, l.RetryAfter = 1, l.Used, admission.Absent
-		if l.Used+1 > l.Capacity-l.Reserve {
-			all = append(all, l)
+// slotLimit completes a limit of slots by who holds them, if it blocks.
+func (n *naive) slotLimit(p *naivePool, l naiveLimit, holds func(*naivePermit) bool) []naiveLimit {
+	for _, permit := range n.permits {
+		if permit.pool == p && !permit.uncounted && holds(permit) {
+			l.Used++
 		}
 	}
-	if most := p.terms(tenant).MaxActive; most > 0 {
-		l := admission.Limit{Name: "max_active", Scope: admission.ScopeTenant, Capacity: most}
-		his := func(permit *naivePermit) bool { return permit.pool == p && permit.tenant == tenant }
-		add(naiveLimit{Limit: l, reason: admission.TenantCap, own: true, frees: his}, his)
+	l.Asked, l.Holders, l.RetryAfter = 1, l.Used, admission.Absent
+	if l.Used+1 <= l.Capacity-l.Reserve {
+		return nil
 	}
-	if p.policy.MaxActive == 0 {
-		return all
+	return []naiveLimit{l}
+}
+
+func (n *naive) tenantSlots(p *naivePool, tenant string) []naiveLimit {
+	most := p.terms(tenant).MaxActive
+	if most == 0 {
+		return nil
 	}
-	l := admission.Limit{Name: "max_active", Scope: admission.ScopePool, Capacity: p.policy.MaxActive}
-	anyone := func(permit *naivePermit) bool { return permit.pool == p }
-	add(naiveLimit{Limit: l, reason: admission.PoolCap, frees: anyone}, anyone)
+	his := func(permit *naivePermit) bool {
+		return permit.pool == p && !permit.uncounted && permit.tenant == tenant
+	}
+	l := admission.Limit{Name: "max_active", Scope: admission.ScopeTenant, Capacity: most}
+	return n.slotLimit(p, naiveLimit{Limit: l, reason: admission.TenantCap, own: true, frees: his}, his)
+}
+
+func (n *naive) poolSlots(p *naivePool, tenant, lane string, at admission.Instant) []naiveLimit {
+	most := p.policy.MaxActive
+	if most == 0 {
+		return nil
+	}
+	l := admission.Limit{Name: "max_active", Scope: admission.ScopePool, Capacity: most}
+	anyone := func(permit *naivePermit) bool { return permit.pool == p && !permit.uncounted }
+	all := n.slotLimit(p, naiveLimit{Limit: l, reason: admission.PoolCap, frees: anyone}, anyone)
 	for rank := range p.rank(lane) + 1 {
-		if p.policy.Lanes[rank].LeaveSlots == 0 {
-			continue
+		if l.Reserve = p.policy.Lanes[rank].LeaveSlots; l.Reserve > 0 {
+			l.Name, l.Scope = "leave_slots", admission.ScopeLane
+			lower := func(permit *naivePermit) bool { return p.rank(permit.lane) >= rank }
+			all = append(all, n.slotLimit(p, naiveLimit{Limit: l, reason: admission.PoolCap, frees: anyone}, lower)...)
 		}
-		l := admission.Limit{
-			Name: "leave_slots", Scope: admission.ScopeLane,
-			Capacity: p.policy.MaxActive, Reserve: p.policy.Lanes[rank].LeaveSlots,
-		}
-		add(naiveLimit{Limit: l, reason: admission.PoolCap, frees: anyone}, func(permit *naivePermit) bool {
-			return permit.pool == p && p.rank(permit.lane) >= rank
-		})
+	}
+	d := p.tenant(tenant).demand(lane)
+	if l.Reserve = n.kept(p, lane, n.share(p, d), at); l.Reserve > 0 {
+		l.Name, l.Scope = "kept_slots", admission.ScopePool
+		all = append(all, n.slotLimit(p, naiveLimit{Limit: l, reason: admission.ReclaimWait, frees: anyone}, anyone)...)
 	}
 	return all
 }
 
 // memoryLimits are those of what a pool may remember.
 func (n *naive) memoryLimits(p *naivePool, op *admission.Acquire) []naiveLimit {
-	var all []naiveLimit
+	all := n.dedupeLimits(p, op)
 	add := func(name string, most, used int64, wait time.Duration) {
 		all = append(all, naiveLimit{reason: admission.Cardinality, Limit: admission.Limit{
 			Name: name, Scope: admission.ScopePool, Capacity: most, Used: used, Asked: 1, RetryAfter: wait,

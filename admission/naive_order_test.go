@@ -1,73 +1,130 @@
 package admission_test
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/admitd/admit/admission"
+)
 
 // One unit of service.
 const naiveUnit = 1 << 20
 
-// The classes; a demand that is in no order has noClass.
+// The classes; what is in no order has noClass.
 const (
 	entitled = iota
 	borrowing
 	noClass
 )
 
-// classOf is the order in which a demand waits with its due entries.
-func (n *naive) classOf(p *naivePool, d *naiveDemand) int {
-	if d.aside || p.head(d, n.w) == nil {
+// The sources of a demand that stand in an order.
+const (
+	dueSource  = iota
+	slotSource // waiters that need a slot
+	rateSource // waiters for tokens alone
+	sources
+)
+
+// naivePlace is where a source stands: in the order of a class, behind those of
+// the same tag with a lower seq.
+type naivePlace struct {
+	class int
+	seq   uint64
+}
+
+// naiveHead is what a source wants next.
+type naiveHead struct {
+	at   admission.Wall
+	seq  uint64
+	want naiveWant
+}
+
+// next is what a source of a demand wants next, or nil if there is nothing.
+func (n *naive) headOf(p *naivePool, d *naiveDemand, source int) *naiveHead {
+	if source == dueSource {
+		if e := p.head(d, n.w); e != nil {
+			return &naiveHead{e.first, e.seq, naiveWant{cost: 1}}
+		}
+		return nil
+	}
+	if queue := n.queue(d, source); len(queue) > 0 {
+		w := queue[0]
+		return &naiveHead{w.askedAt, w.seq, wantOf(w.op)}
+	}
+	return nil
+}
+
+// classOf is the order in which a source waits. One that the tenant's own limits
+// hold is in none, so that it stands in nobody's way.
+func (n *naive) classOf(p *naivePool, d *naiveDemand, source int) int {
+	head := n.headOf(p, d, source)
+	if head == nil || source == dueSource && d.aside {
 		return noClass
 	}
-	for _, l := range n.limits(p, d.tenant.id, d.lane, 1, n.t) {
-		if l.own {
-			return noClass
-		}
+	if ownLimit(n.limits(p, d.tenant.id, d.lane, head.want, n.t)) {
+		return noClass
 	}
 	return n.share(p, d)
 }
 
 // share is the class of what a demand would be granted next.
 func (n *naive) share(p *naivePool, d *naiveDemand) int {
-	held := n.active(p, func(tenant string, rank int) bool { return tenant == d.tenant.id && rank <= p.rank(d.lane) })
-	if *p.terms(d.tenant.id).PreferredActive-held >= 1 {
+	if n.entitlement(p, d) >= 1 {
 		return entitled
 	}
 	return borrowing
 }
 
-// seat moves every demand to the order of its class. Those that enter together
+// entitlement is how much a demand may still have before it borrows.
+func (n *naive) entitlement(p *naivePool, d *naiveDemand) int64 {
+	held := n.active(p, func(tenant string, rank int) bool { return tenant == d.tenant.id && rank <= p.rank(d.lane) })
+	return *p.terms(d.tenant.id).PreferredActive - held
+}
+
+// seat moves every source to the order of its class. Those that enter together
 // do so by the age of their heads.
 func (n *naive) seat(p *naivePool) {
-	var entering []*naiveDemand
+	type entrant struct {
+		d      *naiveDemand
+		source int
+		head   *naiveHead
+	}
+	var entering []entrant
 	for _, t := range p.tenants {
 		for _, d := range t.demands {
-			class := n.classOf(p, d)
-			if class == d.class {
-				continue
-			}
-			if d.class != noClass {
-				p.lane(d.lane).orders[d.class].touched = true
-			}
-			if d.class = class; class != noClass {
-				entering = append(entering, d)
+			for source := range d.places {
+				class, place := n.classOf(p, d, source), &d.places[source]
+				if class == place.class {
+					continue
+				}
+				if place.class != noClass {
+					p.lane(d.lane).orders[place.class].touched = true
+				}
+				if place.class = class; class != noClass {
+					entering = append(entering, entrant{d, source, n.headOf(p, d, source)})
+				}
 			}
 		}
 	}
-	slices.SortFunc(entering, func(a, b *naiveDemand) int { return byAge(p.head(a, n.w), p.head(b, n.w)) })
-	for _, d := range entering {
-		n.enter(p, d, d.class)
+	slices.SortFunc(entering, func(a, b entrant) int {
+		return cmp.Or(cmp.Compare(a.head.at, b.head.at), cmp.Compare(a.head.seq, b.head.seq))
+	})
+	for _, e := range entering {
+		class := e.d.places[e.source].class
+		e.d.tags[class] = p.tag(e.d, class)
+		n.seq++
+		e.d.places[e.source].seq = n.seq
 	}
-}
-
-// enter lifts a demand's tag to the floor and puts it behind its equals.
-func (n *naive) enter(p *naivePool, d *naiveDemand, class int) {
-	d.tags[class] = p.tag(d, class)
-	n.seq++
-	d.seq = n.seq
 }
 
 // tag is with what tag a demand stands in an order, or would.
 func (p *naivePool) tag(d *naiveDemand, class int) int64 {
 	return max(d.tags[class], p.lane(d.lane).orders[class].floor)
+}
+
+// waitsIn says whether a source of a demand stands in the order of a class.
+func (d *naiveDemand) waitsIn(class int) bool {
+	return slices.ContainsFunc(d.places[:], func(place naivePlace) bool { return place.class == class })
 }
 
 // endAside lets those set aside wait again.
@@ -80,14 +137,15 @@ func (p *naivePool) endAside() {
 }
 
 // charge moves a demand's tag on by a unit over its weight, and the floor up to
-// the lowest tag that is served or waits.
-func (n *naive) charge(p *naivePool, d *naiveDemand, class int) {
+// the lowest tag that is served or waits. What is served goes behind its equals.
+func (n *naive) charge(p *naivePool, turn naiveTurn) {
+	d, class := turn.d, turn.class
 	order := &p.lane(d.lane).orders[class]
 	d.tags[class] = p.tag(d, class)
 	lowest := d.tags[class]
 	for _, t := range p.tenants {
 		for _, other := range t.demands {
-			if other != d && other.lane == d.lane && other.class == class {
+			if other != d && other.lane == d.lane && other.waitsIn(class) {
 				lowest = min(lowest, other.tags[class])
 			}
 		}
@@ -102,9 +160,11 @@ func (n *naive) charge(p *naivePool, d *naiveDemand, class int) {
 	d.rems[class] = num % weight
 	order.top = max(order.top, d.tags[class])
 	order.touched = true
-	if d.class == class {
-		n.seq++
-		d.seq = n.seq
+	for source := range d.places {
+		if d.places[source].class == class {
+			n.seq++
+			d.places[source].seq = n.seq
+		}
 	}
 }
 
@@ -116,7 +176,7 @@ func (n *naive) endBusyPeriods(p *naivePool) {
 			waits := false
 			for _, t := range p.tenants {
 				for _, d := range t.demands {
-					waits = waits || d.lane == l.name && d.class == class
+					waits = waits || d.lane == l.name && d.waitsIn(class)
 				}
 			}
 			order := &l.orders[class]

@@ -60,6 +60,11 @@ func (n *naive) inUse(next admission.Policy) *admission.Error {
 			return err
 		}
 	}
+	for _, w := range n.waiters {
+		if missing(w.pool.policy.Name, w.d.lane, w.op.Category) {
+			return err
+		}
+	}
 	for _, p := range n.pools {
 		for _, e := range p.entries {
 			if missing(p.policy.Name, e.lane, e.spec.Category) {
@@ -90,6 +95,11 @@ func filled(p admission.PoolPolicy) admission.PoolPolicy {
 	p.Limits.Tenants = orElse(p.Limits.Tenants, 100_000)
 	p.Limits.RequestIDs = orElse(p.Limits.RequestIDs, 1_000_000)
 	p.Limits.EndedPermits = orElse(p.Limits.EndedPermits, 100_000)
+	p.Limits.Waiting = orElse(p.Limits.Waiting, 10_000)
+	p.Limits.WaitingPerTenant = orElse(p.Limits.WaitingPerTenant, 1_000)
+	p.Limits.DedupeKeys = orElse(p.Limits.DedupeKeys, 1_000_000)
+	p.LockMaxActive = orElse(p.LockMaxActive, 1)
+	p.DoneRetention = orElse(p.DoneRetention, 24*time.Hour)
 	p.Cadences = slices.Clone(p.Cadences)
 	for i := range p.Cadences {
 		c := &p.Cadences[i]
@@ -186,6 +196,7 @@ func (n *naive) forgetPools(before []*naivePool) {
 		}
 		n.ended = deleteIf(n.ended, func(e naiveEnded) bool { return e.pool == p })
 		n.requests = deleteIf(n.requests, func(r naiveRequest) bool { return r.pool == p })
+		n.done = deleteIf(n.done, func(d naiveDone) bool { return d.pool == p })
 	}
 }
 

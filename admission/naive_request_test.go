@@ -31,6 +31,13 @@ func (n *naive) requestsOf(p *naivePool) []naiveRequest {
 	return deleteIf(n.requests, func(r naiveRequest) bool { return r.pool != p })
 }
 
+// bodyOf is what has to be the same when an Acquire is sent again.
+func bodyOf(op *admission.Acquire) admission.Acquire {
+	body := *op
+	body.Nonce, body.MaxWait, body.IssuedAt = 0, 0, 0
+	return body
+}
+
 func mismatch() *admission.Error {
 	return &admission.Error{Reason: admission.RequestMismatch, Field: "request_id"}
 }
@@ -41,14 +48,15 @@ func (n *naive) replay(p *naivePool, op *admission.Acquire, res *admission.Acqui
 	if op.RequestID == "" || !ok {
 		return false
 	}
-	body := *op
-	body.Nonce = 0
-	if !reflect.DeepEqual(r.body, body) {
+	if r.body != bodyOf(op) {
 		res.Err = mismatch()
 		return true
 	}
 	res.Decision.Replayed = true
 	res.Decision.Permit = r.permit
+	if r.permit.State == admission.PermitSpent {
+		return true
+	}
 	if p := n.live(r.permit.Token); p != nil {
 		res.Decision.Permit = n.holder(p)
 		return true

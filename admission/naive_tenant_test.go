@@ -42,7 +42,12 @@ func (t *naiveTenant) meet() { t.known, t.idleAt = true, 0 }
 // when nothing is left of it but tags, and not in this very entry.
 func (n *naive) touch(p *naivePool, t *naiveTenant) {
 	t.idleAt = 0
-	if t.paused || n.active(p, func(id string, _ int) bool { return id == t.id }) > 0 {
+	if t.paused || slices.ContainsFunc(n.permits, func(permit *naivePermit) bool {
+		return permit.pool == p && permit.tenant == t.id
+	}) {
+		return
+	}
+	if len(n.waitersOf(p, func(w *naiveWaiter) bool { return w.d.tenant == t })) > 0 {
 		return
 	}
 	if slices.ContainsFunc(p.entries, func(e *naiveEntry) bool { return e.tenant == t.id }) {
@@ -55,6 +60,11 @@ func (n *naive) touch(p *naivePool, t *naiveTenant) {
 			return
 		}
 		at = max(at, when)
+	}
+	for _, d := range t.demands {
+		if d.report.backlog > 0 {
+			at = max(at, d.report.until)
+		}
 	}
 	t.idleAt = at
 }

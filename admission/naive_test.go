@@ -26,6 +26,8 @@ type naive struct {
 	permits  []*naivePermit
 	ended    []naiveEnded
 	requests []naiveRequest
+	waiters  []*naiveWaiter
+	done     []naiveDone
 
 	grants int64  // ever, for fences
 	seq    uint64 // places in line ever given
@@ -33,6 +35,7 @@ type naive struct {
 	// Of the entry being decided.
 	granted uint32
 	calls   []*naiveCall
+	ends    []admission.WaitEnd
 }
 
 // naivePool is a pool. Its tenants are never dropped; one that the rules would
@@ -47,9 +50,10 @@ type naivePool struct {
 }
 
 type naiveLane struct {
-	name   string
-	paused bool
-	orders [2]naiveOrder
+	name     string
+	paused   bool
+	yielding bool
+	orders   [2]naiveOrder
 }
 
 // naiveOrder is what stays of one class of a lane: the floor of its tags, the
@@ -68,29 +72,30 @@ type naiveTenant struct {
 	demands []*naiveDemand
 }
 
-// naiveDemand is what a tenant wants in a lane: its tags, its place in an order
-// and its routes in turn.
+// naiveDemand is what a tenant wants in a lane: its tags, the places of its
+// sources in an order and its routes in turn.
 type naiveDemand struct {
 	tenant *naiveTenant
 	lane   string
 	tags   [2]int64
 	rems   [2]int64
 	weight int64
-	class  int
-	seq    uint64
-	aside  bool // for the rest of a dispatch
+	places [sources]naivePlace
+	aside  bool // with its entries, for the rest of a dispatch
 	ring   []string
+	report naiveReport
 }
 
 // apply decides an entry, in the order of the rules.
 func (n *naive) apply(e admission.Entry) []admission.Result {
 	n.index, n.t, n.w = e.Index, max(n.t, e.T), e.W
-	n.granted, n.calls = 0, nil
+	n.granted, n.calls, n.ends = 0, nil, nil
 	results := make([]admission.Result, len(e.Ops))
 	for i, op := range e.Ops {
 		switch op := op.(type) {
 		case admission.TermStart:
 			n.t, n.offset = n.t.Add(op.Gap), n.offset+op.Gap
+			n.detachAll()
 		case admission.ApplyPolicy:
 			results[i] = n.applyPolicy(op)
 		case admission.Pause:
@@ -103,9 +108,12 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 			results[i] = n.renew(op)
 		case *admission.Release:
 			results[i] = n.release(op)
+		case admission.Detach:
+			n.detach(op.Waiter)
 		}
 	}
 	n.expire()
+	n.endWaits()
 	for _, p := range n.pools {
 		n.forgetOld(p)
 		n.forgetIdle(p)
@@ -116,6 +124,8 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 			results[i] = n.schedule(op)
 		case admission.Unschedule:
 			results[i] = n.unschedule(op)
+		case *admission.ReportDemand:
+			results[i] = n.reportDemand(op)
 		}
 	}
 	n.promote()
@@ -176,17 +186,20 @@ func (t *naiveTenant) demand(lane string) *naiveDemand {
 			return d
 		}
 	}
-	d := &naiveDemand{tenant: t, lane: lane, class: noClass}
+	d := &naiveDemand{tenant: t, lane: lane}
+	for source := range d.places {
+		d.places[source].class = noClass
+	}
 	t.demands = append(t.demands, d)
 	return d
 }
 
-// active counts the live permits that f selects. Its arguments are the tenant
-// and the rank of the lane.
+// active counts the live permits with a slot that f selects. Its arguments are
+// the tenant and the rank of the lane.
 func (n *naive) active(p *naivePool, f func(tenant string, rank int) bool) int64 {
 	var count int64
 	for _, permit := range n.permits {
-		if permit.pool == p && f(permit.tenant, p.rank(permit.lane)) {
+		if permit.pool == p && !permit.uncounted && f(permit.tenant, p.rank(permit.lane)) {
 			count++
 		}
 	}

@@ -20,7 +20,7 @@ func (n *naive) heldRows(
 			if len(ripe) == 0 {
 				continue
 			}
-			limits := n.limits(p, t.id, d.lane, 1, at)
+			limits := n.limits(p, t.id, d.lane, naiveWant{cost: 1}, at)
 			reason, wait := first(limits), retryAfter(limits)
 			if reason == admission.ReasonNone && call != nil && call.asks(d.lane) {
 				reason, wait = call.leftBehind(d), admission.Absent
@@ -103,18 +103,8 @@ func (n *naive) shedding(
 
 // laneState counts what could be served but for the pool's own limits.
 func (n *naive) laneState(p *naivePool, l *naiveLane, at admission.Instant, w admission.Wall) admission.LaneState {
-	state := admission.LaneState{Lane: l.name}
-	for _, t := range p.tenants {
-		for _, d := range t.demands {
-			own := slices.ContainsFunc(n.limits(p, t.id, d.lane, 1, at), func(l naiveLimit) bool { return l.own })
-			if d.lane != l.name || own {
-				continue
-			}
-			ripe := p.ripeOf(d, w)
-			state.Depth += int64(len(ripe))
-			state.OldestAge = max(state.OldestAge, age(ripe, w))
-		}
-	}
+	state := admission.LaneState{Lane: l.name, Yielding: l.yielding}
+	state.Depth, state.OldestAge = n.depth(p, l.name, nil, at, w)
 	return state
 }
 

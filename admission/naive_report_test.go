@@ -1,0 +1,69 @@
+package admission_test
+
+import (
+	"time"
+
+	"github.com/admitd/admit/admission"
+)
+
+// naiveReport is what waits in a queue elsewhere, until a time.
+type naiveReport struct {
+	backlog int64
+	until   admission.Instant
+}
+
+// at is what a report says at a time.
+func (r naiveReport) at(at admission.Instant) int64 {
+	if at >= r.until {
+		return 0
+	}
+	return r.backlog
+}
+
+func (n *naive) reportDemand(op *admission.ReportDemand) *admission.ReportResult {
+	p := n.pool(op.Pool)
+	if p == nil {
+		return &admission.ReportResult{Err: noPool(op.Pool)}
+	}
+	lane, ok := p.laneOf(op.Tenant, op.Category)
+	if !ok {
+		return &admission.ReportResult{Err: noCategory(op.Pool, op.Category)}
+	}
+	n.note(p, op.Tenant, lane, op.Backlog, op.TTL)
+	return &admission.ReportResult{}
+}
+
+// note replaces what a tenant reported in a lane.
+func (n *naive) note(p *naivePool, tenant, lane string, backlog int64, ttl time.Duration) {
+	if n.full(p, tenant) {
+		return
+	}
+	t := p.tenant(tenant)
+	t.demand(lane).report = naiveReport{backlog, n.t.Add(orElse(ttl, 5*time.Second))}
+	t.known = t.known || backlog > 0
+	n.touch(p, t)
+}
+
+// reported is what a demand has elsewhere that could be served but for the
+// pool's own limits.
+func (n *naive) reported(p *naivePool, d *naiveDemand, at admission.Instant) int64 {
+	backlog := d.report.at(at)
+	if backlog == 0 || ownLimit(n.ownLimits(p, d.tenant.id, d.lane, naiveWant{cost: 1}, at)) {
+		return 0
+	}
+	return backlog
+}
+
+// kept are the slots that a grant has to leave free for what entitled tenants
+// reported: in the lanes above, and in its own if it is borrowed.
+func (n *naive) kept(p *naivePool, lane string, class int, at admission.Instant) int64 {
+	var kept int64
+	for _, t := range p.tenants {
+		for _, d := range t.demands {
+			if rank := p.rank(d.lane) - p.rank(lane); rank < 0 || rank == 0 && class == borrowing {
+				kept += max(0, min(n.reported(p, d, at), n.entitlement(p, d)))
+			}
+		}
+	}
+	return kept
+}

@@ -1,0 +1,161 @@
+package admission_test
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/admitd/admit/admission"
+)
+
+// How long a waiter that nobody listens for keeps its place.
+const naiveAbsence = 5 * time.Second
+
+// naiveWaiter is an Acquire in line. Its times are on the lease clock.
+type naiveWaiter struct {
+	key     admission.WaiterKey
+	op      *admission.Acquire
+	pool    *naivePool
+	d       *naiveDemand
+	seq     uint64
+	askedAt admission.Wall
+	until   admission.Instant
+	// detached is when it ends unless somebody asks again, 0 while somebody
+	// listens.
+	detached admission.Instant
+}
+
+// waitersOf are the waiters of a pool that f selects, in the order in which they
+// asked.
+func (n *naive) waitersOf(p *naivePool, f func(*naiveWaiter) bool) []*naiveWaiter {
+	chosen := deleteIf(n.waiters, func(w *naiveWaiter) bool { return w.pool != p || !f(w) })
+	slices.SortFunc(chosen, func(a, b *naiveWaiter) int { return cmp.Compare(a.seq, b.seq) })
+	return chosen
+}
+
+// queue are the waiters of a source that wait for their turn: those that
+// somebody listens for and that don't wait for a lock.
+func (n *naive) queue(d *naiveDemand, source int) []*naiveWaiter {
+	var queue []*naiveWaiter
+	for _, w := range n.waiters {
+		if w.d == d && w.op.RateOnly == (source == rateSource) && w.detached == 0 && !n.atLock(w) {
+			queue = append(queue, w)
+		}
+	}
+	slices.SortFunc(queue, func(a, b *naiveWaiter) int { return cmp.Compare(a.seq, b.seq) })
+	return queue
+}
+
+// wait puts an Acquire in line, or attaches it to the waiter of its request id.
+func (n *naive) wait(p *naivePool, ask *naiveAsk) {
+	w := &naiveWaiter{
+		key: admission.WaiterKey{Index: n.index, Position: ask.position}, op: ask.op, pool: p, d: ask.d,
+		seq: ask.seq, askedAt: n.w, until: n.leaseNow().Add(ask.op.MaxWait),
+	}
+	n.waiters = append(n.waiters, w)
+	ask.d.tenant.meet()
+	ask.res.Decision = admission.Decision{Waiter: w.key}
+}
+
+// attach answers an Acquire whose request id waits already.
+func (n *naive) attach(p *naivePool, op *admission.Acquire, res *admission.AcquireResult) bool {
+	for _, w := range n.waiters {
+		if w.pool != p || w.op.Tenant != op.Tenant || op.RequestID == "" || w.op.RequestID != op.RequestID {
+			continue
+		}
+		if bodyOf(w.op) != bodyOf(op) {
+			res.Err = mismatch()
+			return true
+		}
+		w.detached, w.until = 0, n.leaseNow().Add(op.MaxWait)
+		res.Decision.Waiter, res.Decision.Replayed = w.key, true
+		return true
+	}
+	return false
+}
+
+// detachAll is for a new term: whoever listened asked another leader.
+func (n *naive) detachAll() {
+	for _, w := range n.waiters {
+		n.detach(w.key)
+	}
+}
+
+func (n *naive) detach(key admission.WaiterKey) {
+	for _, w := range n.waiters {
+		switch {
+		case w.key != key || w.detached != 0:
+		case w.op.RequestID == "":
+			n.endShed(w)
+		default:
+			w.detached = n.leaseNow().Add(naiveAbsence)
+		}
+	}
+}
+
+// endWaits ends the waits whose time is over.
+func (n *naive) endWaits() {
+	now := n.leaseNow()
+	for _, w := range n.waiters {
+		if w.until <= now || w.detached != 0 && w.detached <= now {
+			n.endShed(w)
+		}
+	}
+}
+
+// endAnswered ends the waits of those that are refused however long they wait.
+func (n *naive) endAnswered(p *naivePool) {
+	for _, w := range n.waiters {
+		if w.pool == p && answered(n.waiterLimits(w, n.t)) {
+			n.endShed(w)
+		}
+	}
+}
+
+// answered says whether a refusal is told at once.
+func answered(limits []naiveLimit) bool {
+	return slices.ContainsFunc(limits, func(l naiveLimit) bool {
+		return l.reason != admission.Paused && l.reason <= admission.BatchOnly
+	})
+}
+
+// waiterLimits are all that holds a waiter but its place in line.
+func (n *naive) waiterLimits(w *naiveWaiter, at admission.Instant) []naiveLimit {
+	limits := n.limits(w.pool, w.op.Tenant, w.d.lane, wantOf(w.op), at)
+	limits = append(limits, n.duplicates(w.pool, w.op, at)...)
+	if n.atLock(w) {
+		limits = append(limits, n.lockLimit(w.pool, w.op))
+	}
+	return limits
+}
+
+func (n *naive) endShed(w *naiveWaiter) {
+	n.end(w, &admission.AcquireResult{Decision: admission.Decision{
+		Shed: n.shed(w.d.lane, n.waiterLimits(w, n.t), n.t),
+	}})
+}
+
+// end tells a waiter its result.
+func (n *naive) end(w *naiveWaiter, res *admission.AcquireResult) {
+	n.waiters = deleteIf(n.waiters, func(other *naiveWaiter) bool { return other == w })
+	n.ends = append(n.ends, admission.WaitEnd{
+		Waiter: w.key, Pool: w.pool.policy.Name, Tenant: w.op.Tenant, Result: res,
+	})
+	n.touch(w.pool, w.d.tenant)
+}
+
+// queueLimits are those of how many may wait.
+func (n *naive) queueLimits(p *naivePool, tenant string) []naiveLimit {
+	var all []naiveLimit
+	add := func(name string, scope admission.Scope, most int64, f func(*naiveWaiter) bool) {
+		if used := int64(len(n.waitersOf(p, f))); used >= most {
+			all = append(all, naiveLimit{reason: admission.QueueFull, Limit: admission.Limit{
+				Name: name, Scope: scope, Capacity: most, Used: used, Asked: 1, RetryAfter: admission.Absent,
+			}})
+		}
+	}
+	add("limits.waiting", admission.ScopePool, p.policy.Limits.Waiting, func(*naiveWaiter) bool { return true })
+	add("limits.waiting_per_tenant", admission.ScopeTenant, p.policy.Limits.WaitingPerTenant,
+		func(w *naiveWaiter) bool { return w.op.Tenant == tenant })
+	return all
+}

@@ -1,0 +1,76 @@
+package admission_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/admitd/admit/admission"
+)
+
+// depth is what a lane could serve but for the pool's own limits, and how long
+// the oldest of it has been there.
+func (n *naive) depth(
+	p *naivePool, lane string, asks []*naiveAsk, at admission.Instant, w admission.Wall,
+) (depth int64, oldest time.Duration) {
+	for _, t := range p.tenants {
+		for _, d := range t.demands {
+			if d.lane != lane {
+				continue
+			}
+			if !ownLimit(n.ownLimits(p, t.id, lane, naiveWant{cost: 1}, at)) {
+				ripe := p.ripeOf(d, w)
+				depth += int64(len(ripe))
+				oldest = max(oldest, age(ripe, w))
+			}
+			for _, source := range []int{slotSource, rateSource} {
+				queue := n.queue(d, source)
+				if len(queue) > 0 && !ownLimit(n.ownLimits(p, t.id, lane, wantOf(queue[0].op), at)) {
+					depth += int64(len(queue))
+					oldest = max(oldest, w.Sub(slices.MinFunc(queue, byAsked).askedAt))
+				}
+			}
+			depth += n.reported(p, d, at)
+		}
+	}
+	for _, ask := range asks {
+		if ask.d.lane == lane && n.willWait(p, ask) {
+			depth++
+		}
+	}
+	return depth, oldest
+}
+
+func byAsked(a, b *naiveWaiter) int { return int(a.askedAt - b.askedAt) }
+
+// willWait says whether an Acquire of this entry is demand: one that waits if it
+// has to, and that nothing of its tenant's own holds.
+func (n *naive) willWait(p *naivePool, ask *naiveAsk) bool {
+	op := ask.op
+	limits := append(n.ownLimits(p, op.Tenant, ask.d.lane, wantOf(op), n.t), n.lockLimits(p, op)...)
+	limits = append(limits, n.duplicates(p, op, n.t)...)
+	return !ask.over && op.MaxWait > 0 && !ownLimit(limits) && !answered(limits)
+}
+
+// yield lets each lane yield, or no longer, by what those above it have.
+func (n *naive) yield(p *naivePool, asks []*naiveAsk) {
+	for rank, l := range p.lanes {
+		terms := p.policy.Lanes[rank].Yield
+		if terms == nil {
+			l.yielding = false
+			continue
+		}
+		var depth int64
+		var oldest time.Duration
+		for _, above := range p.lanes[:rank] {
+			more, old := n.depth(p, above.name, asks, n.t, n.w)
+			depth, oldest = depth+more, max(oldest, old)
+		}
+		byDepth, byAge := terms.Above != admission.Absent, terms.AboveAge > 0
+		switch {
+		case byDepth && depth > terms.Above, byAge && oldest > terms.AboveAge:
+			l.yielding = true
+		case (!byDepth || depth <= terms.Resume) && (!byAge || oldest <= terms.ResumeAge):
+			l.yielding = false
+		}
+	}
+}
