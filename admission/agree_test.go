@@ -62,6 +62,7 @@ func (a *agreement) step(e admission.Entry, ahead time.Duration) []admission.Res
 	}
 	foretold(got)
 	a.views(e, got, ahead)
+	a.state()
 	a.note(e, got, a.n.permits)
 	return got
 }

@@ -1,0 +1,141 @@
+package admission_test
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/admitd/admit/admission"
+)
+
+// facts are what both hold, one a line, in no order. Numbers that only one of
+// them gives out are left out.
+type facts []string
+
+func (f *facts) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
+
+// state compares what both hold.
+func (a *agreement) state() {
+	a.t.Helper()
+	want, got := a.n.facts(), coreFacts(a.core)
+	slices.Sort(want)
+	slices.Sort(got)
+	for i := range max(len(want), len(got)) {
+		if i >= len(want) || i >= len(got) || want[i] != got[i] {
+			a.t.Fatalf("state: want\n%s\ngot\n%s", rest(want, got), rest(got, want))
+		}
+	}
+}
+
+// rest are the facts of one that the other lacks.
+func rest(of, other facts) (lacking facts) {
+	for _, fact := range of {
+		if !slices.Contains(other, fact) {
+			lacking = append(lacking, fact+"\n")
+		}
+	}
+	return lacking
+}
+
+func (n *naive) facts() facts {
+	var f facts
+	for _, p := range n.permits {
+		entry := ""
+		if p.entry != nil {
+			entry = p.entry.spec.Key
+		}
+		f.add("permit %v fence %d of %s/%s in %s until %d ttl %d cost %d cancelled %v entry %q lock %q job %q counted %v",
+			p.token, p.fence, p.pool.policy.Name, p.tenant, p.lane, p.expires, p.ttl, p.cost, p.cancelled, entry,
+			p.lockKey, p.dedupeKey, !p.uncounted)
+	}
+	for _, w := range n.waiters {
+		f.add("waiter %v of %s/%s in %s cost %d lock %q job %q request %q rate %v until %d detached %d asked %d",
+			w.key, w.pool.policy.Name, w.op.Tenant, w.d.lane, w.op.Cost, w.op.LockKey, w.op.DedupeKey, w.op.RequestID,
+			w.op.RateOnly, w.until, w.detached, w.askedAt)
+	}
+	for _, d := range n.done {
+		f.add("done %s/%s %s at %d", d.pool.policy.Name, d.tenant, d.key, d.at)
+	}
+	for _, e := range n.ended {
+		f.add("ended %v of %s/%s at %d", e.token, e.pool.policy.Name, e.tenant, e.at)
+	}
+	for _, r := range n.requests {
+		f.add("request %s/%s %s at %d", r.pool.policy.Name, r.tenant, r.id, r.at)
+	}
+	for _, p := range n.pools {
+		p.facts(&f)
+	}
+	return f
+}
+
+func (p *naivePool) facts(f *facts) {
+	for _, l := range p.lanes {
+		f.add("lane %s/%s paused %v yielding %v floors %d %d", p.policy.Name, l.name, l.paused, l.yielding,
+			l.orders[0].floor, l.orders[1].floor)
+	}
+	for _, e := range p.entries {
+		f.add("entry %s/%s/%s in %s due %d first %d attempts %d unstarted %d dead %v", p.policy.Name, e.tenant, e.spec.Key, e.lane,
+			e.due, e.first, e.attempts, e.unstarted, e.dead)
+	}
+	for _, t := range p.tenants {
+		if !t.known {
+			continue
+		}
+		f.add("tenant %s/%s paused %v", p.policy.Name, t.id, t.paused)
+		for _, d := range t.demands {
+			for class, order := range p.lane(d.lane).orders {
+				f.tag(p.policy.Name, t.id, d.lane, class, d.tags[class], d.rems[class], order.floor)
+			}
+		}
+	}
+}
+
+// tag is a tag that counts: one above the floor.
+func (f *facts) tag(pool, tenant, lane string, class int, tag, rem, floor int64) {
+	if tag > floor {
+		f.add("tag %s/%s in %s class %d is %d and %d", pool, tenant, lane, class, tag, rem)
+	}
+}
+
+func coreFacts(core *admission.State) facts {
+	var f facts
+	tenants := make(map[uint64]admission.TenantRow)
+	floors := make(map[string][2]int64)
+	for row := range core.Snapshot().Rows() {
+		switch r := row.(type) {
+		case admission.PoolRow:
+			for _, l := range r.Lanes {
+				floors[r.Name+"/"+l.Name] = l.Floors
+				f.add("lane %s/%s paused %v yielding %v floors %d %d", r.Name, l.Name, l.Paused, l.Yielding, l.Floors[0], l.Floors[1])
+			}
+		case admission.TenantRow:
+			tenants[r.Num] = r
+			f.add("tenant %s/%s paused %v", r.Pool, r.ID, r.Paused)
+		case admission.DemandRow:
+			for class := range r.Tags {
+				t := tenants[r.Tenant]
+				f.tag(t.Pool, t.ID, r.Lane, class, r.Tags[class], r.Rems[class], floors[t.Pool+"/"+r.Lane][class])
+			}
+		case admission.EntryRow:
+			t := tenants[r.Tenant]
+			f.add("entry %s/%s/%s in %s due %d first %d attempts %d unstarted %d dead %v", t.Pool, t.ID, r.Key, r.Lane,
+				r.Due, r.First, r.Attempts, r.Unstarted, r.Outcome != 0)
+		case admission.PermitRow:
+			t := tenants[r.Tenant]
+			f.add("permit %v fence %d of %s/%s in %s until %d ttl %d cost %d cancelled %v entry %q lock %q job %q counted %v",
+				r.Token, r.Fence, t.Pool, t.ID, r.Lane, r.Expires, r.TTL, r.Cost, r.Cancelled, r.Entry,
+				r.LockKey, r.DedupeKey, !r.Uncounted)
+		case admission.WaiterRow:
+			t := tenants[r.Tenant]
+			f.add("waiter %v of %s/%s in %s cost %d lock %q job %q request %q rate %v until %d detached %d asked %d",
+				r.Key, t.Pool, t.ID, r.Lane, r.Cost, r.LockKey, r.DedupeKey, r.RequestID,
+				r.RateOnly, r.Until, r.DetachedUntil, r.AskedAt)
+		case admission.DoneRow:
+			f.add("done %s/%s %s at %d", r.Pool, r.Tenant, r.Key, r.At)
+		case admission.EndedRow:
+			f.add("ended %v of %s/%s at %d", r.Token, r.Pool, r.Tenant, r.At)
+		case admission.RequestRow:
+			f.add("request %s/%s %s at %d", r.Pool, r.Tenant, r.ID, r.At)
+		}
+	}
+	return f
+}
