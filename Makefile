@@ -38,6 +38,10 @@ HISTORIES ?= 100000
 nightly: ## run the heavy tests, and the core's properties in HISTORIES (100000) random histories
 	go run ./internal/nightly -histories $(HISTORIES)
 
+.PHONY: mutants
+mutants: ## break the core one line at a time: some test must mind each
+	go run ./internal/mutants
+
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME (10s)
 	@for pkg in $(FAST); do \
