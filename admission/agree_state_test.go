@@ -118,7 +118,7 @@ func coreFacts(core *admission.State) facts {
 		case admission.EntryRow:
 			t := tenants[r.Tenant]
 			f.add("entry %s/%s/%s in %s due %d first %d attempts %d unstarted %d dead %v", t.Pool, t.ID, r.Key, r.Lane,
-				r.Due, r.First, r.Attempts, r.Unstarted, r.Outcome != 0)
+				r.Due, r.First, r.Attempts, r.Unstarted, r.DiedAt != 0)
 		case admission.PermitRow:
 			t := tenants[r.Tenant]
 			f.add("permit %v fence %d of %s/%s in %s until %d ttl %d cost %d cancelled %v entry %q lock %q job %q counted %v",
