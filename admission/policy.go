@@ -55,11 +55,12 @@ type LanePolicy struct {
 // YieldPolicy says when a lane takes nothing new for the sake of those above: on
 // above a mark of their depth or age, off when both are at or under the low ones.
 type YieldPolicy struct {
-	// Above and Resume are depths; Above is Absent where depth does not matter.
+	// Above and Resume are depths, where 0 has a meaning: Above is Absent where
+	// depth does not matter, Resume for half of it.
 	Above  int64
 	Resume int64
 	// AboveAge and ResumeAge are ages of the oldest; AboveAge is 0 where age does
-	// not matter.
+	// not matter, ResumeAge for half of it.
 	AboveAge  time.Duration
 	ResumeAge time.Duration
 }

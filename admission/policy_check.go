@@ -28,7 +28,7 @@ const (
 	maxMemory       = 1_000_000_000 // of any limit
 	maxPoolName     = 64
 	maxIDLength     = 128
-	reservedNameMsg = "another name: max_active, leave_slots and paused name limits of their own"
+	reservedNameMsg = "another name: max_active, leave_slots, paused, yield, lock_key and dedupe_key name limits of their own"
 )
 
 // checker collects what is wrong with a policy.
@@ -103,6 +103,8 @@ func (c *checker) pool(at string, p *PoolPolicy) {
 	c.between(at+".max_active", p.MaxActive, 1, MaxSlots)
 	c.lasting(at+".permit_ttl", p.PermitTTL, MinTTL, MaxTTL)
 	c.lasting(at+".max_pause", p.MaxPause, time.Second, 24*time.Hour)
+	c.between(at+".lock_max_active", p.LockMaxActive, 1, MaxSlots)
+	c.lasting(at+".done_retention", p.DoneRetention, time.Second, MaxPeriod)
 	c.buckets(at, p)
 	c.lanes(at, p)
 	c.categories(at, p)
@@ -120,7 +122,7 @@ func (c *checker) buckets(at string, p *PoolPolicy) {
 		at := fmt.Sprintf("%s.buckets[%d]", at, i)
 		c.name(at+".name", b.Name)
 		c.once(names, at+".name", b.Name)
-		if slices.Contains([]string{"max_active", "leave_slots", "paused"}, b.Name) {
+		if slices.Contains([]string{"max_active", "leave_slots", "paused", "yield", "lock_key", "dedupe_key"}, b.Name) {
 			c.add(at+".name", reservedNameMsg)
 		}
 		if b.Scope != ScopePool && b.Scope != ScopeTenant {
@@ -176,6 +178,28 @@ func (c *checker) lanes(at string, p *PoolPolicy) {
 		for _, name := range sortedKeys(l.LeaveTokens) {
 			c.leaveTokens(at+".leave_tokens["+name+"]", p, name, l.LeaveTokens[name])
 		}
+		if l.Yield != nil {
+			c.yield(at+".yield", i, l.Yield)
+		}
+	}
+}
+
+func (c *checker) yield(at string, rank int, y *YieldPolicy) {
+	switch {
+	case rank == 0:
+		c.add(at, "none: there is no lane above this one")
+		return
+	case y.Above == Absent && y.AboveAge == 0:
+		c.add(at, "above or above_age")
+	}
+	if y.Above < Absent || y.Above > maxMemory {
+		c.add(at+".above", "0 to %d", maxMemory)
+	} else if y.Resume < Absent || y.Resume > y.Above {
+		c.add(at+".resume", "0 to above")
+	}
+	c.lasting(at+".above_age", y.AboveAge, time.Millisecond, MaxPeriod)
+	if y.AboveAge >= 0 && (y.ResumeAge < 0 || y.ResumeAge > y.AboveAge) {
+		c.add(at+".resume_age", "a duration of at most above_age")
 	}
 }
 
@@ -306,6 +330,9 @@ func (c *checker) limits(at string, l *LimitsPolicy) {
 	c.between(at+".tenants", l.Tenants, 1, maxMemory)
 	c.between(at+".request_ids", l.RequestIDs, 1, maxMemory)
 	c.between(at+".ended_permits", l.EndedPermits, 1, maxMemory)
+	c.between(at+".waiting", l.Waiting, 1, maxMemory)
+	c.between(at+".waiting_per_tenant", l.WaitingPerTenant, 1, maxMemory)
+	c.between(at+".dedupe_keys", l.DedupeKeys, 1, maxMemory)
 }
 
 // validID says whether a tenant, key, route, group or category is well formed.

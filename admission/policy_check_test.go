@@ -13,6 +13,7 @@ func sound() Policy {
 	three := int64(3)
 	return Policy{Pools: []PoolPolicy{{
 		Name: "p", MaxActive: 10, PermitTTL: time.Minute, MaxPause: time.Hour,
+		LockMaxActive: MaxSlots, DoneRetention: MaxPeriod, Shadow: true,
 		Buckets: []BucketPolicy{
 			{Name: "provider", Scope: ScopePool, Capacity: 10, Refill: 5, Period: time.Second},
 			{Name: "fair", Scope: ScopeTenant, Capacity: 10, Refill: 5, Period: time.Second, PerPermit: true},
@@ -20,15 +21,21 @@ func sound() Policy {
 			{Name: "shut", Scope: ScopeTenant, Blocked: true},
 			{Name: "closed", Scope: ScopePool, Blocked: true},
 		},
-		Lanes:      []LanePolicy{{Name: "high"}, {Name: "low", LeaveSlots: 9, LeaveTokens: map[string]int64{"provider": 9}, TenantCycleLimit: 1000}},
+		Lanes: []LanePolicy{{Name: "high"}, {
+			Name: "low", LeaveSlots: 9, LeaveTokens: map[string]int64{"provider": 9}, TenantCycleLimit: 1000,
+			Yield: &YieldPolicy{Above: 1_000_000_000, Resume: 1_000_000_000, AboveAge: MaxPeriod, ResumeAge: MaxPeriod},
+		}},
 		Categories: map[string]string{"otp": "high", "a:b/c": "low"},
 		Defaults:   TenantPolicy{Weight: 1_000_000, PreferredActive: &three, MaxActive: 3, Lane: "low"},
 		Overrides: []TenantPolicy{{ID: "acme", Weight: 2, PreferredActive: &three, Buckets: map[string]BucketOverride{
 			"fair": {Capacity: MaxTokens, Refill: MaxTokens, Period: MaxPeriod}, "once": {Capacity: 3},
 			"shut": {Capacity: 1, Refill: 1, Period: time.Millisecond},
 		}}, {ID: "shady", Buckets: map[string]BucketOverride{"fair": {Blocked: true}}}},
-		Retry:  RetryPolicy{MaxAttempts: 1000, Base: time.Millisecond, Max: 720 * time.Hour},
-		Limits: LimitsPolicy{Entries: 1, EntriesPerTenant: 1, Tenants: 1, RequestIDs: 1, EndedPermits: 1_000_000_000},
+		Retry: RetryPolicy{MaxAttempts: 1000, Base: time.Millisecond, Max: 720 * time.Hour},
+		Limits: LimitsPolicy{
+			Entries: 1, EntriesPerTenant: 1, Tenants: 1, RequestIDs: 1, EndedPermits: 1_000_000_000,
+			Waiting: 1, WaitingPerTenant: 1, DedupeKeys: 1,
+		},
 	}}}
 }
 
@@ -50,6 +57,10 @@ func TestEveryRuleOfPolicies(t *testing.T) {
 		{"permit_ttl", func(p *PoolPolicy) { p.PermitTTL = MaxTTL + 1 }},
 		{"max_pause", func(p *PoolPolicy) { p.MaxPause = 24*time.Hour + 1 }},
 		{"max_pause", func(p *PoolPolicy) { p.MaxPause = time.Millisecond }},
+		{"lock_max_active", func(p *PoolPolicy) { p.LockMaxActive = -1 }},
+		{"lock_max_active", func(p *PoolPolicy) { p.LockMaxActive = MaxSlots + 1 }},
+		{"done_retention", func(p *PoolPolicy) { p.DoneRetention = time.Second - 1 }},
+		{"done_retention", func(p *PoolPolicy) { p.DoneRetention = MaxPeriod + 1 }},
 
 		{"buckets[0].name", func(p *PoolPolicy) { p.Buckets[0].Name = "max_active"; p.Lanes[1].LeaveTokens = nil }},
 		{"buckets[1].name", func(p *PoolPolicy) { p.Buckets[1].Name = "provider"; p.Overrides = nil }},
@@ -75,6 +86,18 @@ func TestEveryRuleOfPolicies(t *testing.T) {
 		{"lanes[1].leave_slots", func(p *PoolPolicy) { p.Lanes[1].LeaveSlots = -1 }},
 		{"lanes[1].leave_slots", func(p *PoolPolicy) { p.Lanes[1].LeaveSlots = 10 }},
 		{"lanes[1].leave_slots", func(p *PoolPolicy) { p.MaxActive = 0 }},
+		{"lanes[0].yield", func(p *PoolPolicy) { p.Lanes[0].Yield = &YieldPolicy{Above: 5} }},
+		{"lanes[1].yield", func(p *PoolPolicy) { p.Lanes[1].Yield = &YieldPolicy{Above: Absent, Resume: Absent} }},
+		{"lanes[1].yield.above", func(p *PoolPolicy) { p.Lanes[1].Yield.Above = 1_000_000_001 }},
+		{"lanes[1].yield.above", func(p *PoolPolicy) { p.Lanes[1].Yield.Above = Absent - 1 }},
+		{"lanes[1].yield.resume", func(p *PoolPolicy) { p.Lanes[1].Yield.Resume = 1_000_000_001 }},
+		{"lanes[1].yield.resume", func(p *PoolPolicy) { p.Lanes[1].Yield.Resume = Absent - 1 }},
+		{"lanes[1].yield.resume", func(p *PoolPolicy) { p.Lanes[1].Yield.Above = Absent }},
+		{"lanes[1].yield.above_age", func(p *PoolPolicy) { p.Lanes[1].Yield.AboveAge = -1 }},
+		{"lanes[1].yield.above_age", func(p *PoolPolicy) { p.Lanes[1].Yield.AboveAge = MaxPeriod + 1 }},
+		{"lanes[1].yield.resume_age", func(p *PoolPolicy) { p.Lanes[1].Yield.AboveAge = time.Hour }},
+		{"lanes[1].yield.resume_age", func(p *PoolPolicy) { p.Lanes[1].Yield.AboveAge = 0 }},
+		{"lanes[1].yield.resume_age", func(p *PoolPolicy) { p.Lanes[1].Yield.ResumeAge = -1 }},
 		{"lanes[1].leave_tokens[provider]", func(p *PoolPolicy) { p.Lanes[1].LeaveTokens["provider"] = 10 }},
 		{"lanes[1].leave_tokens[provider]", func(p *PoolPolicy) { p.Lanes[1].LeaveTokens["provider"] = -1 }},
 		{"lanes[1].leave_tokens[fair]", func(p *PoolPolicy) { p.Lanes[1].LeaveTokens["fair"] = 1 }},

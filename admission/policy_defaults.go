@@ -38,7 +38,18 @@ func (l LimitsPolicy) withDefaults() LimitsPolicy {
 		Tenants:          firstOf(l.Tenants, 100_000),
 		RequestIDs:       firstOf(l.RequestIDs, 1_000_000),
 		EndedPermits:     firstOf(l.EndedPermits, 100_000),
+		Waiting:          firstOf(l.Waiting, 10_000),
+		WaitingPerTenant: firstOf(l.WaitingPerTenant, 1_000),
+		DedupeKeys:       firstOf(l.DedupeKeys, 1_000_000),
 	}
+}
+
+func (y YieldPolicy) withDefaults() YieldPolicy {
+	if y.Above != Absent && y.Resume == Absent {
+		y.Resume = y.Above / 2
+	}
+	y.ResumeAge = firstOf(y.ResumeAge, y.AboveAge/2)
+	return y
 }
 
 // firstOf returns the first that is not zero.
@@ -59,13 +70,15 @@ func (p Policy) equal(q Policy) bool { return slices.EqualFunc(p.Pools, q.Pools,
 func (p PoolPolicy) equal(q PoolPolicy) bool {
 	return p.Name == q.Name && p.MaxActive == q.MaxActive && p.PermitTTL == q.PermitTTL &&
 		p.MaxPause == q.MaxPause && p.Retry == q.Retry && p.Limits == q.Limits &&
+		p.LockMaxActive == q.LockMaxActive && p.DoneRetention == q.DoneRetention && p.Shadow == q.Shadow &&
 		slices.Equal(p.Buckets, q.Buckets) && slices.Equal(p.Cadences, q.Cadences) && slices.EqualFunc(p.Lanes, q.Lanes, LanePolicy.equal) &&
 		maps.Equal(p.Categories, q.Categories) && p.Defaults.equal(q.Defaults) &&
 		slices.EqualFunc(p.Overrides, q.Overrides, TenantPolicy.equal)
 }
 
 func (l LanePolicy) equal(m LanePolicy) bool {
-	return l.Name == m.Name && l.LeaveSlots == m.LeaveSlots && l.TenantCycleLimit == m.TenantCycleLimit &&
+	yields := l.Yield == nil && m.Yield == nil || l.Yield != nil && m.Yield != nil && *l.Yield == *m.Yield
+	return yields && l.Name == m.Name && l.LeaveSlots == m.LeaveSlots && l.TenantCycleLimit == m.TenantCycleLimit &&
 		maps.Equal(l.LeaveTokens, m.LeaveTokens)
 }
 
@@ -80,8 +93,18 @@ func (t TenantPolicy) equal(u TenantPolicy) bool {
 func (p Policy) describe(w io.Writer) {
 	for _, pool := range p.Pools {
 		shares := append([]TenantPolicy{pool.Defaults}, pool.Overrides...)
-		pool.Defaults, pool.Overrides = TenantPolicy{}, nil
+		lanes := pool.Lanes
+		pool.Defaults, pool.Overrides, pool.Lanes = TenantPolicy{}, nil, nil
 		fmt.Fprintf(w, "%+v\n", pool)
+		for _, l := range lanes {
+			yield := YieldPolicy{}
+			if l.Yield != nil {
+				yield = *l.Yield
+			}
+			fmt.Fprintf(w, "%t %+v ", l.Yield != nil, yield)
+			l.Yield = nil
+			fmt.Fprintf(w, "%+v\n", l)
+		}
 		for _, t := range shares {
 			preferred := int64(Absent)
 			if t.PreferredActive != nil {

@@ -78,10 +78,12 @@ type LaneState struct {
 
 // HeldTenant is what one tenant has held back in one lane.
 type HeldTenant struct {
-	Tenant    string
-	Lane      string
-	Reason    Reason
+	Tenant string
+	Lane   string
+	Reason Reason
+	// Due are entries, Waiting requests in line.
 	Due       int64
+	Waiting   int64
 	OldestAge time.Duration
 	// RetryAfter is whole milliseconds, rounded up, or Absent.
 	RetryAfter time.Duration
@@ -104,6 +106,8 @@ type PoolHealth struct {
 	Tenants   int64
 	Entries   int64
 	Dead      int64
+	// Waiting are requests in line.
+	Waiting int64
 	// Skipped counts the boundaries of fixed grids that were missed for good.
 	Skipped int64
 	Held    []HeldTotal
@@ -112,8 +116,9 @@ type PoolHealth struct {
 // LaneHealth is how one lane stands.
 type LaneHealth struct {
 	LaneState
-	Active int64
-	Paused bool
+	Active  int64
+	Waiting int64
+	Paused  bool
 }
 
 // BucketHealth is how one POOL bucket stands.

@@ -20,6 +20,8 @@ type Request struct {
 	// HeldRows is how many held tenants the answer to a NextDue shows. Other
 	// answers show the caller's own tenant.
 	HeldRows int
+	// DryRun only asks what an Acquire would get now; it does not wait.
+	DryRun bool
 }
 
 // Answer is what was decided, and the state right after. What it points to may
@@ -35,6 +37,10 @@ type Answer struct {
 	Index uint64
 	// Position is the operation's place in that entry.
 	Position int
+	// DryRun says that nothing was changed: a grant is one that would be.
+	DryRun bool
+	// Waited is how long an Acquire was in line, 0 if it was not.
+	Waited time.Duration
 }
 
 // call is one Do on its way through the log.

@@ -97,6 +97,12 @@ func opToStorage(op admission.Op) (*storagev1.Op, error) {
 		return &storagev1.Op{Kind: &storagev1.Op_Unschedule{Unschedule: &storagev1.Unschedule{
 			Pool: op.Pool, Tenant: op.Tenant, Key: op.Key,
 		}}}, nil
+	case admission.Detach:
+		return &storagev1.Op{Kind: &storagev1.Op_Detach{Detach: &storagev1.Detach{
+			Waiter: waiterKeyToStorage(op.Waiter),
+		}}}, nil
+	case *admission.ReportDemand:
+		return &storagev1.Op{Kind: &storagev1.Op_ReportDemand{ReportDemand: reportToStorage(op)}}, nil
 	case admission.TermStart:
 		return &storagev1.Op{Kind: &storagev1.Op_TermStart{TermStart: &storagev1.TermStart{Gap: int64(op.Gap)}}}, nil
 	case admission.ApplyPolicy:
@@ -129,6 +135,11 @@ func opFromStorage(m *storagev1.Op) (admission.Op, error) {
 	case *storagev1.Op_Unschedule:
 		u := k.Unschedule
 		return admission.Unschedule{Pool: u.Pool, Tenant: u.Tenant, Key: u.Key}, known(u)
+	case *storagev1.Op_Detach:
+		d := k.Detach
+		return admission.Detach{Waiter: waiterKeyFromStorage(d.GetWaiter())}, known(d)
+	case *storagev1.Op_ReportDemand:
+		return reportFromStorage(k.ReportDemand), known(k.ReportDemand)
 	case *storagev1.Op_TermStart:
 		return admission.TermStart{Gap: time.Duration(k.TermStart.Gap)}, known(k.TermStart)
 	case *storagev1.Op_ApplyPolicy:

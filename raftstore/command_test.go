@@ -23,8 +23,11 @@ func everyOp() []admission.Op {
 		admission.Pause{Pool: "mail", Kind: admission.TargetBucket, Name: "b", Resume: true},
 		&admission.Acquire{
 			Pool: "mail", Tenant: "acme", Category: "otp", Cost: 3, TTL: time.Second, RequestID: "r", WorkerID: "w",
-			Nonce: 1<<63 + 1,
+			Nonce: 1<<63 + 1, MaxWait: time.Minute, LockKey: "l", DedupeKey: "d", IssuedAt: 1 << 60, RateOnly: true,
+			Settle: true, Backlog: admission.Absent,
 		},
+		admission.Detach{Waiter: admission.WaiterKey{Index: 1 << 40, Position: 7}},
+		&admission.ReportDemand{Pool: "mail", Tenant: "acme", Category: "otp", Backlog: 6, TTL: time.Second},
 		&admission.NextDue{
 			Pool: "mail", MaxItems: 10, TTL: time.Second, WorkerID: "w", Lanes: []string{"a", "b"}, RequestID: "r",
 			Nonce: 9,
@@ -59,13 +62,18 @@ func fullPolicy() admission.Policy {
 		}},
 		Lanes: []admission.LanePolicy{{
 			Name: "high", LeaveSlots: 2, LeaveTokens: map[string]int64{"b": 1}, TenantCycleLimit: 3,
+			Yield: &admission.YieldPolicy{Above: admission.Absent, Resume: 1, AboveAge: 2, ResumeAge: 3},
 		}},
+		LockMaxActive: 2, DoneRetention: time.Hour, Shadow: true,
 		Categories: map[string]string{"otp": "high"},
 		Defaults:   tenant,
 		Overrides:  []admission.TenantPolicy{tenant},
 		Retry:      admission.RetryPolicy{MaxAttempts: 3, Base: 1, Max: 2},
 		Cadences:   []admission.CadencePolicy{{Name: "c", Base: 1, Factor: 2, Max: 3}},
-		Limits:     admission.LimitsPolicy{Entries: 1, EntriesPerTenant: 2, Tenants: 3, RequestIDs: 4, EndedPermits: 5},
+		Limits: admission.LimitsPolicy{
+			Entries: 1, EntriesPerTenant: 2, Tenants: 3, RequestIDs: 4, EndedPermits: 5, Waiting: 6, WaitingPerTenant: 7,
+			DedupeKeys: 8,
+		},
 	}}}
 }
 

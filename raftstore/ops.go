@@ -11,6 +11,8 @@ func acquireToStorage(a *admission.Acquire) *storagev1.Acquire {
 	return &storagev1.Acquire{
 		Pool: a.Pool, Tenant: a.Tenant, Category: a.Category, Cost: a.Cost, Ttl: int64(a.TTL),
 		RequestId: a.RequestID, WorkerId: a.WorkerID, Nonce: a.Nonce,
+		MaxWait: int64(a.MaxWait), LockKey: a.LockKey, DedupeKey: a.DedupeKey, IssuedAt: int64(a.IssuedAt),
+		RateOnly: a.RateOnly, Settle: a.Settle, Backlog: a.Backlog,
 	}
 }
 
@@ -18,6 +20,30 @@ func acquireFromStorage(m *storagev1.Acquire) *admission.Acquire {
 	return &admission.Acquire{
 		Pool: m.GetPool(), Tenant: m.GetTenant(), Category: m.GetCategory(), Cost: m.GetCost(),
 		TTL: time.Duration(m.GetTtl()), RequestID: m.GetRequestId(), WorkerID: m.GetWorkerId(), Nonce: m.GetNonce(),
+		MaxWait: time.Duration(m.GetMaxWait()), LockKey: m.GetLockKey(), DedupeKey: m.GetDedupeKey(),
+		IssuedAt: admission.Wall(m.GetIssuedAt()), RateOnly: m.GetRateOnly(), Settle: m.GetSettle(),
+		Backlog: m.GetBacklog(),
+	}
+}
+
+func waiterKeyToStorage(k admission.WaiterKey) *storagev1.WaiterKey {
+	return &storagev1.WaiterKey{Index: k.Index, Position: k.Position}
+}
+
+func waiterKeyFromStorage(m *storagev1.WaiterKey) admission.WaiterKey {
+	return admission.WaiterKey{Index: m.GetIndex(), Position: m.GetPosition()}
+}
+
+func reportToStorage(r *admission.ReportDemand) *storagev1.ReportDemand {
+	return &storagev1.ReportDemand{
+		Pool: r.Pool, Tenant: r.Tenant, Category: r.Category, Backlog: r.Backlog, Ttl: int64(r.TTL),
+	}
+}
+
+func reportFromStorage(m *storagev1.ReportDemand) *admission.ReportDemand {
+	return &admission.ReportDemand{
+		Pool: m.GetPool(), Tenant: m.GetTenant(), Category: m.GetCategory(), Backlog: m.GetBacklog(),
+		TTL: time.Duration(m.GetTtl()),
 	}
 }
 

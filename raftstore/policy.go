@@ -34,7 +34,9 @@ func poolToStorage(p *admission.PoolPolicy) *storagev1.PoolPolicy {
 		Limits: &storagev1.LimitsPolicy{
 			Entries: p.Limits.Entries, EntriesPerTenant: p.Limits.EntriesPerTenant, Tenants: p.Limits.Tenants,
 			RequestIds: p.Limits.RequestIDs, EndedPermits: p.Limits.EndedPermits,
+			Waiting: p.Limits.Waiting, WaitingPerTenant: p.Limits.WaitingPerTenant, DedupeKeys: p.Limits.DedupeKeys,
 		},
+		LockMaxActive: p.LockMaxActive, DoneRetention: int64(p.DoneRetention), Shadow: p.Shadow,
 	}
 	for _, c := range p.Cadences {
 		m.Cadences = append(m.Cadences, cadenceToStorage(c))
@@ -48,6 +50,7 @@ func poolToStorage(p *admission.PoolPolicy) *storagev1.PoolPolicy {
 	for _, l := range p.Lanes {
 		m.Lanes = append(m.Lanes, &storagev1.LanePolicy{
 			Name: l.Name, LeaveSlots: l.LeaveSlots, LeaveTokens: l.LeaveTokens, TenantCycleLimit: l.TenantCycleLimit,
+			Yield: yieldToStorage(l.Yield),
 		})
 	}
 	for i := range p.Overrides {
@@ -70,8 +73,10 @@ func poolFromStorage(m *storagev1.PoolPolicy) admission.PoolPolicy {
 		Limits: admission.LimitsPolicy{
 			Entries: m.GetLimits().GetEntries(), EntriesPerTenant: m.GetLimits().GetEntriesPerTenant(),
 			Tenants: m.GetLimits().GetTenants(), RequestIDs: m.GetLimits().GetRequestIds(),
-			EndedPermits: m.GetLimits().GetEndedPermits(),
+			EndedPermits: m.GetLimits().GetEndedPermits(), Waiting: m.GetLimits().GetWaiting(),
+			WaitingPerTenant: m.GetLimits().GetWaitingPerTenant(), DedupeKeys: m.GetLimits().GetDedupeKeys(),
 		},
+		LockMaxActive: m.GetLockMaxActive(), DoneRetention: time.Duration(m.GetDoneRetention()), Shadow: m.GetShadow(),
 	}
 	for _, c := range m.GetCadences() {
 		p.Cadences = append(p.Cadences, cadenceFromStorage(c))
@@ -86,13 +91,32 @@ func poolFromStorage(m *storagev1.PoolPolicy) admission.PoolPolicy {
 	for _, l := range m.GetLanes() {
 		p.Lanes = append(p.Lanes, admission.LanePolicy{
 			Name: l.GetName(), LeaveSlots: l.GetLeaveSlots(), LeaveTokens: l.GetLeaveTokens(),
-			TenantCycleLimit: l.GetTenantCycleLimit(),
+			TenantCycleLimit: l.GetTenantCycleLimit(), Yield: yieldFromStorage(l.GetYield()),
 		})
 	}
 	for _, t := range m.GetOverrides() {
 		p.Overrides = append(p.Overrides, tenantFromStorage(t))
 	}
 	return p
+}
+
+func yieldToStorage(y *admission.YieldPolicy) *storagev1.YieldPolicy {
+	if y == nil {
+		return nil
+	}
+	return &storagev1.YieldPolicy{
+		Above: y.Above, Resume: y.Resume, AboveAge: int64(y.AboveAge), ResumeAge: int64(y.ResumeAge),
+	}
+}
+
+func yieldFromStorage(m *storagev1.YieldPolicy) *admission.YieldPolicy {
+	if m == nil {
+		return nil
+	}
+	return &admission.YieldPolicy{
+		Above: m.GetAbove(), Resume: m.GetResume(),
+		AboveAge: time.Duration(m.GetAboveAge()), ResumeAge: time.Duration(m.GetResumeAge()),
+	}
 }
 
 func cadenceToStorage(c admission.CadencePolicy) *storagev1.CadencePolicy {

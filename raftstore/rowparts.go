@@ -16,7 +16,7 @@ func poolRowToStorage(r admission.PoolRow) *storagev1.PoolRow {
 	}
 	for _, l := range r.Lanes {
 		m.Lanes = append(m.Lanes, &storagev1.LaneRow{
-			Name: l.Name, Paused: l.Paused, Floors: l.Floors[:], Tops: l.Tops[:],
+			Name: l.Name, Paused: l.Paused, Yielding: l.Yielding, Floors: l.Floors[:], Tops: l.Tops[:],
 		})
 	}
 	return m
@@ -28,7 +28,7 @@ func poolRowFromStorage(m *storagev1.PoolRow) (admission.Row, error) {
 		Skipped: m.Skipped,
 	}
 	for _, l := range m.Lanes {
-		row := admission.LaneRow{Name: l.Name, Paused: l.Paused}
+		row := admission.LaneRow{Name: l.Name, Paused: l.Paused, Yielding: l.Yielding}
 		if err := errors.Join(byClass(&row.Floors, l.Floors), byClass(&row.Tops, l.Tops)); err != nil {
 			return nil, err
 		}
@@ -43,6 +43,24 @@ func byClass(to *[2]int64, from []int64) error {
 		return fmt.Errorf("%w: a row with %d classes", ErrCorrupt, len(from))
 	}
 	copy(to[:], from)
+	return nil
+}
+
+func seatsToStorage(rows []admission.SeatRow) []*storagev1.SeatRow {
+	list := make([]*storagev1.SeatRow, len(rows))
+	for i, r := range rows {
+		list[i] = &storagev1.SeatRow{Seat: uint32(r.Seat), Seq: r.Seq, WakeAt: int64(r.WakeAt)}
+	}
+	return list
+}
+
+func seatsFromStorage(to []admission.SeatRow, from []*storagev1.SeatRow) error {
+	if len(from) != len(to) {
+		return fmt.Errorf("%w: a row with %d seats", ErrCorrupt, len(from))
+	}
+	for i, m := range from {
+		to[i] = admission.SeatRow{Seat: uint8(m.Seat), Seq: m.Seq, WakeAt: admission.Instant(m.WakeAt)}
+	}
 	return nil
 }
 
@@ -94,6 +112,43 @@ func entryFromStorage(m *storagev1.EntryRow) admission.EntryRow {
 		Outcome: admission.Outcome(m.Outcome), DiedAt: admission.Wall(m.DiedAt),
 		Letter: m.Letter, Every: time.Duration(m.Every), Cadence: cadenceFromStorage(m.Cadence),
 		Behind: m.Behind, Resume: admission.Wall(m.Resume), Misses: m.Misses,
+	}
+}
+
+func permitToStorage(r *admission.PermitRow) *storagev1.PermitRow {
+	return &storagev1.PermitRow{
+		Token: tokenToStorage(r.Token), Fence: r.Fence, Tenant: r.Tenant, Lane: r.Lane,
+		Expires: int64(r.Expires), Ttl: int64(r.TTL), Cost: r.Cost, BucketIds: r.BucketIDs,
+		Cancelled: r.Cancelled, Entry: r.Entry, Worker: r.Worker,
+		LockKey: r.LockKey, DedupeKey: r.DedupeKey, Uncounted: r.Uncounted, Borrowed: r.Borrowed,
+	}
+}
+
+func permitFromStorage(m *storagev1.PermitRow) admission.PermitRow {
+	return admission.PermitRow{
+		Token: tokenFromStorage(m.Token), Fence: m.Fence, Tenant: m.Tenant, Lane: m.Lane,
+		Expires: admission.Instant(m.Expires), TTL: time.Duration(m.Ttl), Cost: m.Cost, BucketIDs: m.BucketIds,
+		Cancelled: m.Cancelled, Entry: m.Entry, Worker: m.Worker,
+		LockKey: m.LockKey, DedupeKey: m.DedupeKey, Uncounted: m.Uncounted, Borrowed: m.Borrowed,
+	}
+}
+
+func waiterToStorage(r *admission.WaiterRow) *storagev1.WaiterRow {
+	return &storagev1.WaiterRow{
+		Key: waiterKeyToStorage(r.Key), Seq: r.Seq, Tenant: r.Tenant, Lane: r.Lane, Cost: r.Cost, Ttl: int64(r.TTL),
+		LockKey: r.LockKey, DedupeKey: r.DedupeKey, RequestId: r.RequestID, Digest: r.Digest,
+		RateOnly: r.RateOnly, Settle: r.Settle, Worker: r.Worker, Nonce: r.Nonce,
+		AskedAt: int64(r.AskedAt), Until: int64(r.Until), DetachedUntil: int64(r.DetachedUntil),
+	}
+}
+
+func waiterFromStorage(m *storagev1.WaiterRow) admission.WaiterRow {
+	return admission.WaiterRow{
+		Key: waiterKeyFromStorage(m.Key), Seq: m.Seq, Tenant: m.Tenant, Lane: m.Lane, Cost: m.Cost,
+		TTL: time.Duration(m.Ttl), LockKey: m.LockKey, DedupeKey: m.DedupeKey, RequestID: m.RequestId, Digest: m.Digest,
+		RateOnly: m.RateOnly, Settle: m.Settle, Worker: m.Worker, Nonce: m.Nonce,
+		AskedAt: admission.Wall(m.AskedAt), Until: admission.Instant(m.Until),
+		DetachedUntil: admission.Instant(m.DetachedUntil),
 	}
 }
 

@@ -3,7 +3,6 @@ package raftstore
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/admitd/admit/admission"
 	storagev1 "github.com/admitd/admit/proto/admit/storage/v1"
@@ -23,7 +22,7 @@ func rowToStorage(row admission.Row) (*storagev1.Row, error) {
 	case admission.DemandRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Demand{Demand: &storagev1.DemandRow{
 			Tenant: r.Tenant, Lane: r.Lane, Tags: r.Tags[:], Rems: r.Rems[:], Weight: r.Weight,
-			Seat: uint32(r.Seats[0].Seat), Seq: r.Seats[0].Seq, WakeAt: int64(r.Seats[0].WakeAt),
+			Seats: seatsToStorage(r.Seats[:]), Backlog: r.Backlog, Reported: int64(r.Reported),
 		}}}, nil
 	case admission.RouteRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Route{Route: &storagev1.RouteRow{
@@ -33,17 +32,19 @@ func rowToStorage(row admission.Row) (*storagev1.Row, error) {
 	case admission.EntryRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Entry{Entry: entryToStorage(&r)}}, nil
 	case admission.PermitRow:
-		return &storagev1.Row{Kind: &storagev1.Row_Permit{Permit: &storagev1.PermitRow{
-			Token: tokenToStorage(r.Token), Fence: r.Fence, Tenant: r.Tenant, Lane: r.Lane,
-			Expires: int64(r.Expires), Ttl: int64(r.TTL), Cost: r.Cost, BucketIds: r.BucketIDs,
-			Cancelled: r.Cancelled, Entry: r.Entry, Worker: r.Worker,
-		}}}, nil
+		return &storagev1.Row{Kind: &storagev1.Row_Permit{Permit: permitToStorage(&r)}}, nil
 	case admission.EndedRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Ended{Ended: &storagev1.EndedRow{
 			Token: tokenToStorage(r.Token), Pool: r.Pool, Tenant: r.Tenant, At: int64(r.At), Seq: r.Seq,
 		}}}, nil
 	case admission.RequestRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Request{Request: requestToStorage(&r)}}, nil
+	case admission.WaiterRow:
+		return &storagev1.Row{Kind: &storagev1.Row_Waiter{Waiter: waiterToStorage(&r)}}, nil
+	case admission.DoneRow:
+		return &storagev1.Row{Kind: &storagev1.Row_Done{Done: &storagev1.DoneRow{
+			Pool: r.Pool, Tenant: r.Tenant, Key: r.Key, At: int64(r.At), Seq: r.Seq,
+		}}}, nil
 	}
 	return nil, fmt.Errorf("%T is no row that a snapshot can hold", row)
 }
@@ -62,9 +63,10 @@ func rowFromStorage(m *storagev1.Row) (admission.Row, error) {
 		}, nil
 	case *storagev1.Row_Demand:
 		d := k.Demand
-		r := admission.DemandRow{Tenant: d.Tenant, Lane: d.Lane, Weight: d.Weight}
-		r.Seats[0] = admission.SeatRow{Seat: uint8(d.Seat), Seq: d.Seq, WakeAt: admission.Instant(d.WakeAt)}
-		if err := errors.Join(byClass(&r.Tags, d.Tags), byClass(&r.Rems, d.Rems)); err != nil {
+		r := admission.DemandRow{
+			Tenant: d.Tenant, Lane: d.Lane, Weight: d.Weight, Backlog: d.Backlog, Reported: admission.Instant(d.Reported),
+		}
+		if err := errors.Join(byClass(&r.Tags, d.Tags), byClass(&r.Rems, d.Rems), seatsFromStorage(r.Seats[:], d.Seats)); err != nil {
 			return nil, err
 		}
 		return r, nil
@@ -77,12 +79,7 @@ func rowFromStorage(m *storagev1.Row) (admission.Row, error) {
 	case *storagev1.Row_Entry:
 		return entryFromStorage(k.Entry), nil
 	case *storagev1.Row_Permit:
-		p := k.Permit
-		return admission.PermitRow{
-			Token: tokenFromStorage(p.Token), Fence: p.Fence, Tenant: p.Tenant, Lane: p.Lane,
-			Expires: admission.Instant(p.Expires), TTL: time.Duration(p.Ttl), Cost: p.Cost, BucketIDs: p.BucketIds,
-			Cancelled: p.Cancelled, Entry: p.Entry, Worker: p.Worker,
-		}, nil
+		return permitFromStorage(k.Permit), nil
 	case *storagev1.Row_Ended:
 		e := k.Ended
 		return admission.EndedRow{
@@ -90,6 +87,13 @@ func rowFromStorage(m *storagev1.Row) (admission.Row, error) {
 		}, nil
 	case *storagev1.Row_Request:
 		return requestFromStorage(k.Request), nil
+	case *storagev1.Row_Waiter:
+		return waiterFromStorage(k.Waiter), nil
+	case *storagev1.Row_Done:
+		d := k.Done
+		return admission.DoneRow{
+			Pool: d.Pool, Tenant: d.Tenant, Key: d.Key, At: admission.Instant(d.At), Seq: d.Seq,
+		}, nil
 	}
 	return nil, fmt.Errorf("%w: a row without a known kind", ErrUnknownFormat)
 }

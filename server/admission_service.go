@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
@@ -16,19 +17,21 @@ type admissionService struct {
 }
 
 func (s *admissionService) Acquire(ctx context.Context, in *admitv1.AcquireRequest) (*admitv1.AcquireResponse, error) {
-	op, err := readAcquire(in)
+	req, err := readAcquire(in)
 	if err != nil {
 		return nil, err
 	}
+	waiting, end := s.drain.wait(ctx, waits(in))
+	defer end()
 	timer := s.metrics.start()
-	answer, res, err := do[*admission.AcquireResult](ctx, s.store, op)
+	answer, res, err := decide[*admission.AcquireResult](waiting, s.store, req)
 	if err != nil {
-		return nil, err
+		return nil, s.drain.explain(ctx, err)
 	}
 	if res.Err != nil {
 		return nil, res.Err
 	}
-	timer.acquired(op.Pool, res.Decision)
+	timer.acquired(answer, in.GetPool(), res.Decision)
 	return writeAcquire(answer, res), nil
 }
 
@@ -37,10 +40,12 @@ func (s *admissionService) BatchAcquire(ctx context.Context, in *admitv1.BatchAc
 	if err != nil {
 		return nil, err
 	}
+	waiting, end := s.drain.wait(ctx, slices.ContainsFunc(in.GetRequests(), waits))
+	defer end()
 	timer := s.metrics.start()
-	answers, err := s.store.Do(ctx, reqs...)
+	answers, err := s.store.Do(waiting, reqs...)
 	if err != nil {
-		return nil, err
+		return nil, s.drain.explain(ctx, err)
 	}
 	out := &admitv1.BatchAcquireResponse{}
 	for i, a := range answers {
@@ -49,11 +54,28 @@ func (s *admissionService) BatchAcquire(ctx context.Context, in *admitv1.BatchAc
 			return nil, err
 		}
 		if res.Err == nil {
-			timer.acquired(in.GetRequests()[i].GetPool(), res.Decision)
+			timer.acquired(a, in.GetRequests()[i].GetPool(), res.Decision)
 		}
 		out.Results = append(out.Results, writeBatchResult(i, a, res))
 	}
 	return out, nil
+}
+
+func waits(in *admitv1.AcquireRequest) bool { return in.GetMaxWait() != nil }
+
+func (s *admissionService) ReportDemand(ctx context.Context, in *admitv1.ReportDemandRequest) (*admitv1.ReportDemandResponse, error) {
+	op, err := readReportDemand(in)
+	if err != nil {
+		return nil, err
+	}
+	answer, res, err := do[*admission.ReportResult](ctx, s.store, op)
+	if err != nil {
+		return nil, err
+	}
+	if res.Err != nil {
+		return nil, res.Err
+	}
+	return &admitv1.ReportDemandResponse{Shedding: writeShedding(answer.Shedding)}, nil
 }
 
 func (s *admissionService) Renew(ctx context.Context, in *admitv1.RenewRequest) (*admitv1.RenewResponse, error) {
@@ -88,7 +110,7 @@ func (s *admissionService) NextDue(ctx context.Context, in *admitv1.NextDueReque
 	if err != nil {
 		return nil, err
 	}
-	poll, end := s.drain.poll(ctx)
+	poll, end := s.drain.wait(ctx, true)
 	defer end()
 	answer, err := s.store.NextDue(poll, req, wait)
 	if err != nil {
@@ -107,7 +129,11 @@ func (s *admissionService) NextDue(ctx context.Context, in *admitv1.NextDueReque
 
 // do has one operation decided.
 func do[R admission.Result](ctx context.Context, s Store, op admission.Op) (raftstore.Answer, R, error) {
-	answers, err := s.Do(ctx, raftstore.Request{Op: op})
+	return decide[R](ctx, s, raftstore.Request{Op: op})
+}
+
+func decide[R admission.Result](ctx context.Context, s Store, req raftstore.Request) (raftstore.Answer, R, error) {
+	answers, err := s.Do(ctx, req)
 	if err != nil {
 		return raftstore.Answer{}, *new(R), err
 	}

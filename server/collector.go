@@ -12,6 +12,7 @@ type stateCollector struct {
 	store Store
 
 	revision, permits, depth, oldest, lanePaused *prometheus.Desc
+	waiting, yielding                            *prometheus.Desc
 	level, capacity, bucketPaused                *prometheus.Desc
 	tenants, entries, dead, held                 *prometheus.Desc
 }
@@ -24,10 +25,12 @@ func newStateCollector(store Store) *stateCollector {
 		store:    store,
 		revision: desc("policy_revision", "Revision of the policy in force, 0 before the first."),
 		permits:  desc("permits_active", "Live permits.", "pool", "lane"),
-		depth: desc("lane_depth", "Entries that are due, unclaimed and held by the pool's own limits alone.",
+		depth: desc("lane_depth", "Entries that are due and unclaimed, requests in line and reported demand, held by the pool's own limits alone.",
 			"pool", "lane"),
-		oldest: desc("lane_oldest_due_seconds", "How long the oldest entry counted in admit_lane_depth has been due, 0 if none is.",
+		oldest: desc("lane_oldest_due_seconds", "How long the oldest of what admit_lane_depth counts has been due or waiting, 0 if nothing is.",
 			"pool", "lane"),
+		waiting:      desc("waiting", "Requests that wait in line.", "pool", "lane"),
+		yielding:     desc("lane_yielding", "1 while the lane takes nothing new for the sake of those above.", "pool", "lane"),
 		lanePaused:   desc("lane_paused", "1 while an operator has paused the lane.", "pool", "lane"),
 		level:        desc("bucket_level", "Tokens in a bucket of scope POOL, below 0 while it is in debt.", "pool", "bucket"),
 		capacity:     desc("bucket_capacity", "The most tokens that a bucket of scope POOL holds.", "pool", "bucket"),
@@ -42,7 +45,7 @@ func newStateCollector(store Store) *stateCollector {
 // Describe implements prometheus.Collector.
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		c.revision, c.permits, c.depth, c.oldest, c.lanePaused, c.level, c.capacity, c.bucketPaused,
+		c.revision, c.permits, c.depth, c.oldest, c.waiting, c.yielding, c.lanePaused, c.level, c.capacity, c.bucketPaused,
 		c.tenants, c.entries, c.dead, c.held,
 	} {
 		ch <- d
@@ -71,6 +74,8 @@ func (c *stateCollector) collectPool(gauge func(*prometheus.Desc, float64, ...st
 		gauge(c.permits, float64(l.Active), p.Pool, l.Lane)
 		gauge(c.depth, float64(l.Depth), p.Pool, l.Lane)
 		gauge(c.oldest, l.OldestAge.Seconds(), p.Pool, l.Lane)
+		gauge(c.waiting, float64(l.Waiting), p.Pool, l.Lane)
+		gauge(c.yielding, flag(l.Yielding), p.Pool, l.Lane)
 		gauge(c.lanePaused, flag(l.Paused), p.Pool, l.Lane)
 	}
 	for _, b := range p.Buckets {

@@ -9,9 +9,9 @@ import (
 	"github.com/admitd/admit/raftstore"
 )
 
-// drain ends the polls and the streams that are held open when the server is to
-// stop: a poll waits up to a minute and a watch for ever, far longer than a stop
-// may take.
+// drain ends the calls that wait and the streams that are held open when the
+// server is to stop: a call waits up to a minute and a watch for ever, far longer
+// than a stop may take.
 type drain struct {
 	ctx   context.Context
 	begin context.CancelFunc
@@ -22,11 +22,15 @@ func newDrain() *drain {
 	return &drain{ctx: ctx, begin: cancel}
 }
 
-// poll derives a call's context that ends with the drain. The caller calls end.
-func (d *drain) poll(ctx context.Context) (poll context.Context, end func()) {
-	poll, cancel := context.WithCancel(ctx)
+// wait derives the context of a call that may wait, if it does, so that it ends
+// with the drain. The caller calls end.
+func (d *drain) wait(ctx context.Context, waits bool) (waiting context.Context, end func()) {
+	if !waits {
+		return ctx, func() {}
+	}
+	waiting, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(d.ctx, cancel)
-	return poll, func() { stop(); cancel() }
+	return waiting, func() { stop(); cancel() }
 }
 
 // explain tells the caller of a poll that the drain ended, not its own context.
@@ -47,7 +51,7 @@ func (s *drainedStream) Context() context.Context { return s.ctx }
 
 // streamInterceptor ends streams with the drain.
 func (d *drain) streamInterceptor(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	ctx, end := d.poll(stream.Context())
+	ctx, end := d.wait(stream.Context(), true)
 	defer end()
 	err := handler(srv, &drainedStream{stream, ctx})
 	if err != nil && stream.Context().Err() == nil && d.ctx.Err() != nil {

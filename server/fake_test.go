@@ -23,8 +23,8 @@ type fakeStore struct {
 	fail error
 	// answer replaces the state's answers, if set.
 	answer func(raftstore.Request) raftstore.Answer
-	// park makes NextDue wait for its context, as an idle poll does; it is
-	// closed when a poll waits.
+	// park makes calls wait for their context, as an idle poll does; it is closed
+	// when one waits.
 	park chan struct{}
 	// seen are the requests that arrived.
 	seen []raftstore.Request
@@ -41,7 +41,12 @@ func newFakeStore() *fakeStore {
 	}
 }
 
-func (f *fakeStore) Do(_ context.Context, reqs ...raftstore.Request) ([]raftstore.Answer, error) {
+func (f *fakeStore) Do(ctx context.Context, reqs ...raftstore.Request) ([]raftstore.Answer, error) {
+	if f.park != nil {
+		close(f.park)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen = append(f.seen, reqs...)
@@ -83,13 +88,7 @@ func (f *fakeStore) apply(r raftstore.Request) raftstore.Answer {
 func (f *fakeStore) NextDue(ctx context.Context, req raftstore.Request, maxWait time.Duration) (raftstore.Answer, error) {
 	f.mu.Lock()
 	f.waits = append(f.waits, maxWait)
-	park := f.park
 	f.mu.Unlock()
-	if park != nil {
-		close(park)
-		<-ctx.Done()
-		return raftstore.Answer{}, ctx.Err()
-	}
 	answers, err := f.Do(ctx, req)
 	if err != nil {
 		return raftstore.Answer{}, err

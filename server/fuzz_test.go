@@ -10,6 +10,7 @@ import (
 
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	"github.com/admitd/admit/raftstore"
 )
 
 // A history is a sequence of steps: a kind, the length of what follows, and that:
@@ -164,18 +165,26 @@ func (h *history) restore(t *testing.T) {
 	}
 }
 
+// logged yields the request's operation, if it is one for the log.
+func logged(r raftstore.Request, err error) []admission.Op {
+	if r.DryRun {
+		return nil
+	}
+	return one(r.Op, err)
+}
+
 // readOps makes a message, validates and converts it. It yields nothing where
 // it is refused.
 func (h *history) readOps(kind byte, data []byte) []admission.Op {
 	in := source{choices: kind&made != 0, data: data, token: h.token}
 	switch (kind &^ made) % kinds {
 	case kindAcquire:
-		return one(readAcquire(from(in, &admitv1.AcquireRequest{})))
+		return logged(readAcquire(from(in, &admitv1.AcquireRequest{})))
 	case kindBatchAcquire:
 		var ops []admission.Op
 		reqs, err := readBatchAcquire(from(in, &admitv1.BatchAcquireRequest{}))
 		for _, r := range reqs {
-			ops = append(ops, one(r.Op, err)...)
+			ops = append(ops, logged(r, err)...)
 		}
 		return ops
 	case kindNextDue:

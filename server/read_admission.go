@@ -9,21 +9,48 @@ import (
 	"github.com/admitd/admit/raftstore"
 )
 
-func readAcquire(in *admitv1.AcquireRequest) (*admission.Acquire, error) {
+func readAcquire(in *admitv1.AcquireRequest) (raftstore.Request, error) {
 	c := newChecker()
-	op := c.acquire(in)
-	return op, c.err()
+	return c.acquireRequest(in), c.err()
+}
+
+func (c checker) acquireRequest(in *admitv1.AcquireRequest) raftstore.Request {
+	return raftstore.Request{Op: c.acquire(in), DryRun: in.GetDryRun()}
 }
 
 func (c checker) acquire(in *admitv1.AcquireRequest) *admission.Acquire {
-	return &admission.Acquire{
+	op := &admission.Acquire{
 		Pool:      c.name("pool", in.GetPool()),
 		Tenant:    c.identity("tenant", in.GetTenant()),
 		Category:  c.text("category", in.GetCategory(), maxLabelBytes),
-		Cost:      c.cost("cost", in.Cost),
+		Cost:      c.cost("cost", in.Cost, in.GetDryRun()),
 		TTL:       c.ttl("ttl", in.GetTtl()),
+		MaxWait:   c.duration("max_wait", in.GetMaxWait(), 0, maxWait, 0),
+		LockKey:   c.optional(c.identity, "lock_key", in.GetLockKey()),
+		DedupeKey: c.optional(c.identity, "dedupe_key", in.GetDedupeKey()),
 		RequestID: c.text("request_id", in.GetRequestId(), maxRequestID),
+		IssuedAt:  c.issued("issued_at", in.GetIssuedAt()),
+		RateOnly:  in.GetRateOnly(),
+		Settle:    in.GetSettle(),
+		Backlog:   admission.Absent,
 		WorkerID:  c.text("worker_id", in.GetWorkerId(), maxLabelBytes),
+	}
+	if in.Backlog != nil {
+		op.Backlog = c.between("backlog", in.GetBacklog(), 0, maxCost)
+	}
+	c.lease(op)
+	return op
+}
+
+// lease checks that there is a lease for what needs one.
+func (c checker) lease(op *admission.Acquire) {
+	switch {
+	case op.Settle && !op.RateOnly:
+		c.fail("settle", "goes with rate_only only")
+	case op.RateOnly && !op.Settle && op.LockKey != "":
+		c.fail("lock_key", "needs settle beside rate_only: nothing would hold the lock")
+	case op.RateOnly && !op.Settle && op.DedupeKey != "":
+		c.fail("dedupe_key", "needs settle beside rate_only: nothing would say that the job is done")
 	}
 }
 
@@ -34,9 +61,21 @@ func readBatchAcquire(in *admitv1.BatchAcquireRequest) ([]raftstore.Request, err
 	}
 	reqs := make([]raftstore.Request, len(in.GetRequests()))
 	for i, r := range in.GetRequests() {
-		reqs[i].Op = c.in("requests", i).acquire(r)
+		reqs[i] = c.in("requests", i).acquireRequest(r)
 	}
 	return reqs, c.err()
+}
+
+func readReportDemand(in *admitv1.ReportDemandRequest) (*admission.ReportDemand, error) {
+	c := newChecker()
+	op := &admission.ReportDemand{
+		Pool:     c.name("pool", in.GetPool()),
+		Tenant:   c.identity("tenant", in.GetTenant()),
+		Category: c.text("category", in.GetCategory(), maxLabelBytes),
+		Backlog:  c.between("backlog", in.GetBacklog(), 0, maxCost),
+		TTL:      c.duration("ttl", in.GetTtl(), minReport, maxReport, 0),
+	}
+	return op, c.err()
 }
 
 func readRenew(in *admitv1.RenewRequest) (*admission.Renew, error) {
@@ -121,7 +160,7 @@ func readNextDue(in *admitv1.NextDueRequest) (raftstore.Request, time.Duration, 
 		RequestID: c.text("request_id", in.GetRequestId(), maxRequestID),
 		Lanes:     c.lanes("lanes", in.GetLanes()),
 	}
-	wait := c.duration("max_wait", in.GetMaxWait(), 0, maxPollWait, 0)
+	wait := c.duration("max_wait", in.GetMaxWait(), 0, maxWait, 0)
 	held := c.orDefault("held_rows", in.GetHeldRows(), maxItems, defaultHeld)
 	return raftstore.Request{Op: op, HeldRows: held}, wait, c.err()
 }

@@ -3,18 +3,18 @@ package server
 import admitv1 "github.com/admitd/admit/proto/admit/v1"
 
 // retrySafe says whether sending a request again has the effect of sending it
-// once. Acquire and NextDue need a request_id for it. Renew and Release name
-// their permit; Schedule and Unschedule their keys; Pause and Resume a state
-// that is the same twice. A policy may be applied again only over the revision
-// that it was meant to replace, else it could undo another's in between.
-// All others only read.
+// once. Acquire and NextDue need a request_id for it, a dry run does not. Renew
+// and Release name their permit; Schedule and Unschedule their keys; Pause and
+// Resume a state that is the same twice, and so does ReportDemand. A policy may
+// be applied again only over the revision that it was meant to replace, else it
+// could undo another's in between. All others only read.
 func retrySafe(req any) bool {
 	switch r := req.(type) {
 	case *admitv1.AcquireRequest:
-		return r.GetRequestId() != ""
+		return r.GetRequestId() != "" || r.GetDryRun()
 	case *admitv1.BatchAcquireRequest:
 		for _, item := range r.GetRequests() {
-			if item.GetRequestId() == "" {
+			if !retrySafe(item) {
 				return false
 			}
 		}

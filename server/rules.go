@@ -23,7 +23,9 @@ const (
 	maxPageToken  = 512
 	minTTL        = time.Second
 	maxTTL        = 24 * time.Hour
-	maxPollWait   = time.Minute
+	maxWait       = time.Minute
+	minReport     = time.Millisecond
+	maxReport     = time.Minute
 	maxDelay      = 366 * 24 * time.Hour
 	maxAttempts   = 1000
 	defaultHeld   = 16
@@ -113,12 +115,16 @@ func (c checker) count(field string, n, high int) bool {
 	return true
 }
 
-// cost is what an Acquire asks for.
-func (c checker) cost(field string, v *int64) int64 {
+// cost is what an Acquire asks for: nothing only to see how things stand.
+func (c checker) cost(field string, v *int64, dryRun bool) int64 {
+	least := int64(1)
+	if dryRun {
+		least = 0
+	}
 	if v == nil {
 		return 1
 	}
-	return c.between(field, *v, 1, maxCost)
+	return c.between(field, *v, least, maxCost)
 }
 
 // duration is a time span in a range; absent yields otherwise.
@@ -157,6 +163,14 @@ func (c checker) wall(field string, ts *timestamppb.Timestamp) admission.Wall {
 		at = lastWall
 	}
 	return admission.Wall(at.UnixNano())
+}
+
+// issued is when a call was first sent; absent yields 0.
+func (c checker) issued(field string, ts *timestamppb.Timestamp) admission.Wall {
+	if ts == nil {
+		return 0
+	}
+	return max(c.wall(field, ts), 1)
 }
 
 // token is a permit's printable name.

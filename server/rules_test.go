@@ -24,6 +24,8 @@ func read(req proto.Message) error {
 		_, err = readAcquire(r)
 	case *admitv1.BatchAcquireRequest:
 		_, err = readBatchAcquire(r)
+	case *admitv1.ReportDemandRequest:
+		_, err = readReportDemand(r)
 	case *admitv1.RenewRequest:
 		_, err = readRenew(r)
 	case *admitv1.ReleaseRequest:
@@ -108,6 +110,20 @@ func TestWhatIsRefused(t *testing.T) {
 		{"ttl 25 h", acquire(func(r *admitv1.AcquireRequest) { r.Ttl = hour25 }), "ttl"},
 		{"ttl that is no duration", acquire(func(r *admitv1.AcquireRequest) { r.Ttl = unreal }), "ttl"},
 		{"ttl beyond all", acquire(func(r *admitv1.AcquireRequest) { r.Ttl = beyond }), "ttl"},
+		{"max_wait of 61 s to acquire", acquire(func(r *admitv1.AcquireRequest) { r.MaxWait = durationpb.New(61 * time.Second) }), "max_wait"},
+		{"negative max_wait to acquire", acquire(func(r *admitv1.AcquireRequest) { r.MaxWait = durationpb.New(-1) }), "max_wait"},
+		{"long lock_key", acquire(func(r *admitv1.AcquireRequest) { r.LockKey = long }), "lock_key"},
+		{"dedupe_key with a space", acquire(func(r *admitv1.AcquireRequest) { r.DedupeKey = "a b" }), "dedupe_key"},
+		{"issued before 1970", acquire(func(r *admitv1.AcquireRequest) { r.IssuedAt = &timestamppb.Timestamp{Seconds: -1} }), "issued_at"},
+		{"settle without rate_only", acquire(func(r *admitv1.AcquireRequest) { r.Settle = true }), "settle"},
+		{"a lock that nothing holds", acquire(func(r *admitv1.AcquireRequest) { r.RateOnly, r.LockKey = true, "k" }), "lock_key"},
+		{"a job that nobody ends", acquire(func(r *admitv1.AcquireRequest) { r.RateOnly, r.DedupeKey = true, "k" }), "dedupe_key"},
+		{"negative backlog", acquire(func(r *admitv1.AcquireRequest) { r.Backlog = proto.Int64(-1) }), "backlog"},
+		{"backlog over 2^53", acquire(func(r *admitv1.AcquireRequest) { r.Backlog = proto.Int64(1<<53 + 1) }), "backlog"},
+		{"negative cost of a dry run", acquire(func(r *admitv1.AcquireRequest) { r.DryRun, r.Cost = true, proto.Int64(-1) }), "cost"},
+		{"a report of nothing", &admitv1.ReportDemandRequest{Backlog: -1}, "pool tenant backlog"},
+		{"a report for no time", &admitv1.ReportDemandRequest{Pool: "p", Tenant: "t", Ttl: &durationpb.Duration{}}, "ttl"},
+		{"a report for 61 s", &admitv1.ReportDemandRequest{Pool: "p", Tenant: "t", Ttl: durationpb.New(61 * time.Second)}, "ttl"},
 		{"long request_id", acquire(func(r *admitv1.AcquireRequest) { r.RequestId = strings.Repeat("r", 257) }), "request_id"},
 		{"long worker_id", acquire(func(r *admitv1.AcquireRequest) { r.WorkerId = long }), "worker_id"},
 		{"all at once", acquire(func(r *admitv1.AcquireRequest) { r.Tenant, r.Cost, r.Ttl = "", proto.Int64(0), hour25 }), "tenant cost ttl"},
@@ -197,6 +213,14 @@ func TestWhatIsJustAllowed(t *testing.T) {
 			r.RequestId, r.WorkerId, r.Category = strings.Repeat("ü", 128), strings.Repeat("w", 128), strings.Repeat("c", 128)
 		}),
 		acquire(func(r *admitv1.AcquireRequest) { r.Tenant, r.Ttl = "aZ09._:/-", durationpb.New(time.Second) }),
+		acquire(func(r *admitv1.AcquireRequest) {
+			r.MaxWait, r.LockKey, r.DedupeKey = durationpb.New(time.Minute), strings.Repeat("l", 128), "aZ09._:/-"
+			r.RateOnly, r.Settle, r.Backlog = true, true, proto.Int64(1<<53)
+			r.IssuedAt = &timestamppb.Timestamp{Seconds: 253402300799}
+		}),
+		acquire(func(r *admitv1.AcquireRequest) { r.DryRun, r.Cost = true, proto.Int64(0) }),
+		&admitv1.ReportDemandRequest{Pool: "p", Tenant: "t", Backlog: 1 << 53, Ttl: durationpb.New(time.Minute)},
+		&admitv1.ReportDemandRequest{Pool: "p", Tenant: "t", Ttl: durationpb.New(time.Millisecond)},
 		&admitv1.BatchAcquireRequest{Requests: slices.Repeat([]*admitv1.AcquireRequest{acquire(nil)}, 1000)},
 		&admitv1.RenewRequest{Tokens: slices.Repeat([]string{goodToken}, 1000)},
 		&admitv1.ReleaseRequest{Token: goodToken, ActualCost: proto.Int64(0)},
@@ -217,8 +241,9 @@ func TestWhatIsJustAllowed(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	op, err := readAcquire(acquire(nil))
-	if want := (admission.Acquire{Pool: "email", Tenant: "acme", Cost: 1}); err != nil || *op != want {
+	ask, err := readAcquire(acquire(nil))
+	want := admission.Acquire{Pool: "email", Tenant: "acme", Cost: 1, Backlog: admission.Absent}
+	if op := ask.Op.(*admission.Acquire); err != nil || *op != want || ask.DryRun {
 		t.Errorf("got %+v, %v", op, err)
 	}
 	req, wait, err := readNextDue(&admitv1.NextDueRequest{Pool: "p"})

@@ -40,3 +40,25 @@ func scrape(t *testing.T, reg *prometheus.Registry) string {
 	}
 	return out.String()
 }
+
+// countsOf returns what each counter and histogram counted, by name and decision.
+func countsOf(t *testing.T, m *metrics) map[string]float64 {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	if err := register(reg, m.collectors()...); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]float64{}
+	for _, f := range gather(t, reg) {
+		for _, series := range f.GetMetric() {
+			decision := ""
+			for _, l := range series.GetLabel() {
+				if l.GetName() == "decision" {
+					decision = l.GetValue()
+				}
+			}
+			counts[f.GetName()+" "+decision] += series.GetCounter().GetValue() + float64(series.GetHistogram().GetSampleCount())
+		}
+	}
+	return counts
+}

@@ -143,6 +143,10 @@ func TestBadRequestsChangeNothing(t *testing.T) {
 			_, err := h.BatchAcquire(ctx, &admitv1.BatchAcquireRequest{})
 			return err
 		},
+		"ReportDemand": func(ctx context.Context) error {
+			_, err := h.ReportDemand(ctx, &admitv1.ReportDemandRequest{})
+			return err
+		},
 		"Renew":    func(ctx context.Context) error { _, err := h.Renew(ctx, &admitv1.RenewRequest{}); return err },
 		"Release":  func(ctx context.Context) error { _, err := h.Release(ctx, &admitv1.ReleaseRequest{}); return err },
 		"NextDue":  func(ctx context.Context) error { _, err := h.NextDue(ctx, &admitv1.NextDueRequest{}); return err },
@@ -256,6 +260,35 @@ func TestStopEndsPollsAtOnce(t *testing.T) {
 	h.server.Stop(soon(t))
 	if got := tell(t, <-polled); got.code != codes.Unavailable || got.reason != "SHUTTING_DOWN" || got.retry == 0 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestStopEndsWaitsAtOnce(t *testing.T) {
+	wait := durationpb.New(time.Minute)
+	for name, call := range map[string]func(*harness) error{
+		"Acquire": func(h *harness) error {
+			_, err := h.Acquire(soon(t), acquire(func(r *admitv1.AcquireRequest) { r.MaxWait = wait }))
+			return err
+		},
+		"BatchAcquire": func(h *harness) error {
+			_, err := h.BatchAcquire(soon(t), &admitv1.BatchAcquireRequest{Requests: []*admitv1.AcquireRequest{
+				acquire(nil), acquire(func(r *admitv1.AcquireRequest) { r.MaxWait = wait }),
+			}})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newFakeStore()
+			store.park = make(chan struct{})
+			h := start(t, store)
+			ended := make(chan error, 1)
+			go func() { ended <- call(h) }()
+			<-store.park
+			h.server.Stop(soon(t))
+			if got := tell(t, <-ended); got.code != codes.Unavailable || got.reason != "SHUTTING_DOWN" || got.retry == 0 {
+				t.Errorf("got %+v", got)
+			}
+		})
 	}
 }
 

@@ -97,7 +97,7 @@ func coreCode(r admission.ErrorReason) codes.Code {
 		return codes.InvalidArgument
 	case admission.PoolNotFound, admission.EntryNotFound, admission.TargetNotFound:
 		return codes.NotFound
-	case admission.RevisionConflict, admission.RequestMismatch, admission.InUse:
+	case admission.RevisionConflict, admission.RequestMismatch, admission.StaleRequest, admission.InUse:
 		return codes.FailedPrecondition
 	default:
 		return codes.Internal

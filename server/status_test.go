@@ -47,6 +47,8 @@ var errorTable = []struct {
 		want: told{code: codes.FailedPrecondition, reason: "REVISION_CONFLICT", meta: map[string]string{"expected": "1", "actual": "2"}}},
 	{name: "mismatch", err: coreError(admission.RequestMismatch, "request_id"),
 		want: told{code: codes.FailedPrecondition, reason: "REQUEST_MISMATCH"}},
+	{name: "stale", err: coreError(admission.StaleRequest, "issued_at"),
+		want: told{code: codes.FailedPrecondition, reason: "STALE_REQUEST"}},
 	{name: "in use", err: coreError(admission.InUse, "", "pool", "p", "lane", "", "permits", "3"),
 		want: told{code: codes.FailedPrecondition, reason: "IN_USE", meta: map[string]string{"pool": "p", "permits": "3"}}},
 	{name: "a reason of the core that we don't know", err: coreError("NEW_ONE", ""),
@@ -138,6 +140,8 @@ func TestRetrySafe(t *testing.T) {
 	}{
 		{&admitv1.AcquireRequest{}, false},
 		{&admitv1.AcquireRequest{RequestId: "r"}, true},
+		{&admitv1.AcquireRequest{DryRun: true}, true},
+		{&admitv1.ReportDemandRequest{}, true},
 		{&admitv1.BatchAcquireRequest{Requests: []*admitv1.AcquireRequest{{RequestId: "r"}, {}}}, false},
 		{&admitv1.BatchAcquireRequest{Requests: []*admitv1.AcquireRequest{{RequestId: "r"}, {RequestId: "s"}}}, true},
 		{&admitv1.NextDueRequest{}, false},

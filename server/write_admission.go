@@ -24,22 +24,27 @@ func writeWall(w admission.Wall) *timestamppb.Timestamp {
 }
 
 func writeAcquire(a raftstore.Answer, r *admission.AcquireResult) *admitv1.AcquireResponse {
-	return &admitv1.AcquireResponse{Decision: writeDecision(r.Decision), Shedding: writeShedding(a.Shedding)}
+	return &admitv1.AcquireResponse{Decision: writeDecision(r.Decision, a.DryRun), Shedding: writeShedding(a.Shedding)}
 }
 
-func writeDecision(d admission.Decision) *admitv1.Decision {
-	if d.Shed != nil {
-		return &admitv1.Decision{Outcome: &admitv1.Decision_Shed{Shed: writeShed(d.Shed)}}
+func writeDecision(d admission.Decision, dryRun bool) *admitv1.Decision {
+	out := &admitv1.Decision{Replayed: d.Replayed, Borrowed: d.Borrowed}
+	if d.WouldShed != nil {
+		out.WouldShed = writeShed(d.WouldShed)
 	}
-	return &admitv1.Decision{
-		Outcome:  &admitv1.Decision_Permit{Permit: writePermit(d.Permit)},
-		Replayed: d.Replayed,
+	switch {
+	case d.Shed != nil:
+		out.Outcome = &admitv1.Decision_Shed{Shed: writeShed(d.Shed)}
+	case dryRun:
+		out.Outcome = &admitv1.Decision_WouldGrant{WouldGrant: &admitv1.WouldGrant{Lane: d.Permit.Lane}}
+	default:
+		out.Outcome = &admitv1.Decision_Permit{Permit: writePermit(d.Permit)}
 	}
+	return out
 }
 
 func writePermit(p admission.Permit) *admitv1.Permit {
-	return &admitv1.Permit{
-		Token:     p.Token.String(),
+	out := &admitv1.Permit{
 		Fence:     p.Fence,
 		ExpiresIn: durationpb.New(p.ExpiresIn),
 		Pool:      p.Pool,
@@ -47,6 +52,10 @@ func writePermit(p admission.Permit) *admitv1.Permit {
 		Lane:      p.Lane,
 		State:     permitStates[p.State],
 	}
+	if p.State != admission.PermitSpent {
+		out.Token = p.Token.String()
+	}
+	return out
 }
 
 var permitStates = map[admission.PermitState]admitv1.PermitState{
@@ -54,6 +63,7 @@ var permitStates = map[admission.PermitState]admitv1.PermitState{
 	admission.PermitReleased:  admitv1.PermitState_PERMIT_STATE_RELEASED,
 	admission.PermitLost:      admitv1.PermitState_PERMIT_STATE_LOST,
 	admission.PermitCancelled: admitv1.PermitState_PERMIT_STATE_CANCELLED,
+	admission.PermitSpent:     admitv1.PermitState_PERMIT_STATE_SPENT,
 }
 
 func writeShed(s *admission.Shed) *admitv1.Shed {

@@ -37,6 +37,7 @@ func writePoolHealth(h admission.PoolHealth) *admitv1.PoolHealth {
 		Entries: h.Entries,
 		Dead:    h.Dead,
 		Skipped: h.Skipped,
+		Waiting: h.Waiting,
 		Held:    writeTotals(h.Held),
 	}
 	if h.MaxActive > 0 {
@@ -45,6 +46,7 @@ func writePoolHealth(h admission.PoolHealth) *admitv1.PoolHealth {
 	for _, l := range h.Lanes {
 		out.Lanes = append(out.Lanes, &admitv1.LaneHealth{
 			Lane: l.Lane, Depth: l.Depth, OldestAge: oldestAge(l.LaneState), Active: l.Active, Paused: l.Paused,
+			Yielding: l.Yielding, Waiting: l.Waiting,
 		})
 	}
 	for _, b := range h.Buckets {

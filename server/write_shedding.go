@@ -44,7 +44,9 @@ func writeShedding(s *admission.Shedding) *admitv1.Shedding {
 		More:           s.More,
 	}
 	for _, l := range s.Lanes {
-		out.Lanes = append(out.Lanes, &admitv1.LaneState{Lane: l.Lane, Depth: l.Depth, OldestAge: oldestAge(l)})
+		out.Lanes = append(out.Lanes, &admitv1.LaneState{
+			Lane: l.Lane, Depth: l.Depth, OldestAge: oldestAge(l), Yielding: l.Yielding,
+		})
 	}
 	for _, h := range s.Held {
 		out.Held = append(out.Held, &admitv1.HeldTenant{
@@ -52,6 +54,7 @@ func writeShedding(s *admission.Shedding) *admitv1.Shedding {
 			Lane:       h.Lane,
 			Reason:     reasons[h.Reason],
 			Due:        h.Due,
+			Waiting:    h.Waiting,
 			OldestAge:  durationpb.New(h.OldestAge),
 			RetryAfter: given(h.RetryAfter),
 		})

@@ -29,19 +29,35 @@ type converter struct {
 
 func (c *converter) pool(path string, p *admitv1.Pool) admission.PoolPolicy {
 	return admission.PoolPolicy{
-		Name:       p.GetName(),
-		MaxActive:  positive(p.MaxActive),
-		PermitTTL:  duration(p.GetPermitTtl()),
-		Buckets:    convert(p.GetBuckets(), path+".buckets", c.bucket),
-		Lanes:      convert(p.GetLanes(), path+".lanes", lane),
-		Categories: cloneMap(p.GetCategories()),
-		Defaults:   tenant("", p.GetTenants().GetDefaults()),
-		Overrides:  convert(p.GetTenants().GetOverrides(), path+".tenants.overrides", tenant),
-		Retry:      retry(p.GetRetry()),
-		MaxPause:   duration(p.GetMaxPause()),
-		Limits:     limits(p.GetLimits()),
-		Cadences:   convert(p.GetCadences(), path+".cadences", cadence),
+		Name:          p.GetName(),
+		MaxActive:     positive(p.MaxActive),
+		PermitTTL:     duration(p.GetPermitTtl()),
+		Buckets:       convert(p.GetBuckets(), path+".buckets", c.bucket),
+		Lanes:         convert(p.GetLanes(), path+".lanes", lane),
+		Categories:    cloneMap(p.GetCategories()),
+		Defaults:      tenant("", p.GetTenants().GetDefaults()),
+		Overrides:     convert(p.GetTenants().GetOverrides(), path+".tenants.overrides", tenant),
+		Retry:         retry(p.GetRetry()),
+		MaxPause:      duration(p.GetMaxPause()),
+		Limits:        limits(p.GetLimits()),
+		Cadences:      convert(p.GetCadences(), path+".cadences", cadence),
+		LockMaxActive: positive(p.LockMaxActive),
+		DoneRetention: duration(p.GetDoneRetention()),
+		Shadow:        c.shadow(path+".enforcement", p.GetEnforcement()),
 	}
+}
+
+func (c *converter) shadow(path string, e admitv1.Pool_Enforcement) bool {
+	switch e {
+	case admitv1.Pool_ENFORCEMENT_UNSPECIFIED, admitv1.Pool_ENFORCE:
+		return false
+	case admitv1.Pool_SHADOW:
+		return true
+	}
+	c.violations = append(c.violations, admission.Violation{
+		Field: path, Message: fmt.Sprintf("expected ENFORCE or SHADOW, got %d", e),
+	})
+	return false
 }
 
 func (c *converter) bucket(path string, b *admitv1.Bucket) admission.BucketPolicy {
@@ -78,6 +94,19 @@ func lane(_ string, l *admitv1.Lane) admission.LanePolicy {
 		LeaveSlots:       l.GetLeaveSlots(),
 		LeaveTokens:      cloneMap(l.GetLeaveTokens()),
 		TenantCycleLimit: positive(l.TenantCycleLimit),
+		Yield:            yield(l.GetYield()),
+	}
+}
+
+func yield(y *admitv1.Yield) *admission.YieldPolicy {
+	if y == nil {
+		return nil
+	}
+	return &admission.YieldPolicy{
+		Above:     counted(y.Above),
+		Resume:    counted(y.Resume),
+		AboveAge:  duration(y.GetAboveAge()),
+		ResumeAge: duration(y.GetResumeAge()),
 	}
 }
 
@@ -145,6 +174,9 @@ func limits(l *admitv1.Limits) admission.LimitsPolicy {
 		Tenants:          positive(l.Tenants),
 		RequestIDs:       positive(l.RequestIds),
 		EndedPermits:     positive(l.EndedPermits),
+		Waiting:          positive(l.Waiting),
+		WaitingPerTenant: positive(l.WaitingPerTenant),
+		DedupeKeys:       positive(l.DedupeKeys),
 	}
 }
 
@@ -155,6 +187,17 @@ func positive[N int32 | int64](n *N) N {
 		return 0
 	case *n == 0:
 		return outOfRange
+	}
+	return *n
+}
+
+// counted converts a number whose range starts at 0.
+func counted(n *int64) int64 {
+	switch {
+	case n == nil:
+		return admission.Absent
+	case *n < 0:
+		return admission.Absent - 1
 	}
 	return *n
 }

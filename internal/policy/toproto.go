@@ -17,18 +17,28 @@ func ToProto(p admission.Policy) *admitv1.Policy {
 
 func poolMessage(p admission.PoolPolicy) *admitv1.Pool {
 	return &admitv1.Pool{
-		Name:       p.Name,
-		MaxActive:  optional(p.MaxActive),
-		PermitTtl:  optionalDuration(p.PermitTTL),
-		Buckets:    messages(p.Buckets, bucketMessage),
-		Lanes:      messages(p.Lanes, laneMessage),
-		Categories: cloneMap(p.Categories),
-		Tenants:    tenantsMessage(p),
-		Retry:      retryMessage(p.Retry),
-		MaxPause:   optionalDuration(p.MaxPause),
-		Limits:     limitsMessage(p.Limits),
-		Cadences:   messages(p.Cadences, cadenceMessage),
+		Name:          p.Name,
+		MaxActive:     optional(p.MaxActive),
+		PermitTtl:     optionalDuration(p.PermitTTL),
+		Buckets:       messages(p.Buckets, bucketMessage),
+		Lanes:         messages(p.Lanes, laneMessage),
+		Categories:    cloneMap(p.Categories),
+		Tenants:       tenantsMessage(p),
+		Retry:         retryMessage(p.Retry),
+		MaxPause:      optionalDuration(p.MaxPause),
+		Limits:        limitsMessage(p.Limits),
+		Cadences:      messages(p.Cadences, cadenceMessage),
+		LockMaxActive: optional(p.LockMaxActive),
+		DoneRetention: optionalDuration(p.DoneRetention),
+		Enforcement:   enforcement(p.Shadow),
 	}
+}
+
+func enforcement(shadow bool) admitv1.Pool_Enforcement {
+	if shadow {
+		return admitv1.Pool_SHADOW
+	}
+	return admitv1.Pool_ENFORCEMENT_UNSPECIFIED
 }
 
 func bucketMessage(b admission.BucketPolicy) *admitv1.Bucket {
@@ -58,7 +68,22 @@ func laneMessage(l admission.LanePolicy) *admitv1.Lane {
 		LeaveSlots:       l.LeaveSlots,
 		LeaveTokens:      cloneMap(l.LeaveTokens),
 		TenantCycleLimit: optional(l.TenantCycleLimit),
+		Yield:            yieldMessage(l.Yield),
 	}
+}
+
+func yieldMessage(y *admission.YieldPolicy) *admitv1.Yield {
+	if y == nil {
+		return nil
+	}
+	out := &admitv1.Yield{AboveAge: optionalDuration(y.AboveAge), ResumeAge: optionalDuration(y.ResumeAge)}
+	if y.Above != admission.Absent {
+		out.Above = &y.Above
+	}
+	if y.Resume != admission.Absent {
+		out.Resume = &y.Resume
+	}
+	return out
 }
 
 func tenantsMessage(p admission.PoolPolicy) *admitv1.Tenants {
@@ -128,6 +153,9 @@ func limitsMessage(l admission.LimitsPolicy) *admitv1.Limits {
 		Tenants:          optional(l.Tenants),
 		RequestIds:       optional(l.RequestIDs),
 		EndedPermits:     optional(l.EndedPermits),
+		Waiting:          optional(l.Waiting),
+		WaitingPerTenant: optional(l.WaitingPerTenant),
+		DedupeKeys:       optional(l.DedupeKeys),
 	}
 }
 

@@ -37,8 +37,8 @@ type testPolicy struct {
 
 // missingPolicyFields are those that a policy file will have.
 var missingPolicyFields = []string{
-	"yield", "batch", "unknown", "enforcement", "lock_max_active", "lane_max_active",
-	"done_retention", "dead_retention", "waiting", "waiting_per_tenant",
+	"batch", "unknown", "lane_max_active",
+	"dead_retention",
 }
 
 // Parse reads a scenario file; name is what errors and results call it. The

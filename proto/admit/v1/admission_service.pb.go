@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -35,18 +36,49 @@ type AcquireRequest struct {
 	// does not map is INVALID_ARGUMENT with UNKNOWN_CATEGORY.
 	Category string `protobuf:"bytes,3,opt,name=category,proto3" json:"category,omitempty"`
 	// Tokens to take from each bucket that charges COST. Absent means 1. From 1
-	// to 2^53; anything else is INVALID_ARGUMENT.
+	// to 2^53, with dry_run also 0; anything else is INVALID_ARGUMENT.
 	Cost *int64 `protobuf:"varint,4,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
 	// How long the permit lives unless renewed, 1 s to 24 h. Absent means the
 	// pool's permit_ttl.
 	Ttl *durationpb.Duration `protobuf:"bytes,5,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// How long to wait in line where it can't be granted at once, 0 to 60 s.
+	// Absent means 0: answer at once. The wait ends 200 ms before the call's own
+	// deadline.
+	MaxWait *durationpb.Duration `protobuf:"bytes,6,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	// Names what only so many permits of the tenant may hold at once, as many as
+	// the pool's lock_max_active. Up to 128 of the characters of `tenant`. Empty
+	// means no lock.
+	LockKey string `protobuf:"bytes,7,opt,name=lock_key,json=lockKey,proto3" json:"lock_key,omitempty"`
+	// Names the job, whoever sends it: the tenant has at most one live permit for
+	// it, and none after a Release with DONE for the pool's done_retention. Up to
+	// 128 of the characters of `tenant`. Empty means that every request is a job
+	// of its own.
+	DedupeKey string `protobuf:"bytes,8,opt,name=dedupe_key,json=dedupeKey,proto3" json:"dedupe_key,omitempty"`
 	// Names this call, so that a retry has the effect of one call. Up to 256
 	// bytes, unique within the tenant for 10 minutes of cluster time. Empty
-	// means that a retry is a new call. The same id with another body is
-	// FAILED_PRECONDITION with REQUEST_MISMATCH.
-	RequestId string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// means that a retry is a new call. The same id with another body, max_wait
+	// and issued_at aside, is FAILED_PRECONDITION with REQUEST_MISMATCH.
+	RequestId string `protobuf:"bytes,9,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// When the call was first sent, by the caller's clock; the same in each retry.
+	// A request_id is known for 10 minutes: what was issued before that is
+	// FAILED_PRECONDITION with STALE_REQUEST, and not a new call by mistake.
+	// Absent means that nothing of the kind is checked.
+	IssuedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=issued_at,json=issuedAt,proto3" json:"issued_at,omitempty"`
+	// Take tokens and no slot. The permit is SPENT: there is nothing to release,
+	// unless `settle` is set. lock_key and dedupe_key need `settle` then, else
+	// they are INVALID_ARGUMENT.
+	RateOnly bool `protobuf:"varint,11,opt,name=rate_only,json=rateOnly,proto3" json:"rate_only,omitempty"`
+	// With rate_only: grant a permit that lives for the ttl all the same, to tell
+	// the actual_cost by. It holds no slot. INVALID_ARGUMENT without rate_only.
+	Settle bool `protobuf:"varint,12,opt,name=settle,proto3" json:"settle,omitempty"`
+	// How much waits behind this in the caller's own queue, 0 to 2^53: counts as a
+	// ReportDemand, whatever the decision. Absent means not told.
+	Backlog *int64 `protobuf:"varint,13,opt,name=backlog,proto3,oneof" json:"backlog,omitempty"`
 	// Who asks, shown to operators beside the permit. Up to 128 bytes; optional.
-	WorkerId      string `protobuf:"bytes,7,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	WorkerId string `protobuf:"bytes,14,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// Decide and explain, but change nothing and don't wait. What would be granted
+	// is `would_grant`.
+	DryRun        bool `protobuf:"varint,15,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -116,6 +148,27 @@ func (x *AcquireRequest) GetTtl() *durationpb.Duration {
 	return nil
 }
 
+func (x *AcquireRequest) GetMaxWait() *durationpb.Duration {
+	if x != nil {
+		return x.MaxWait
+	}
+	return nil
+}
+
+func (x *AcquireRequest) GetLockKey() string {
+	if x != nil {
+		return x.LockKey
+	}
+	return ""
+}
+
+func (x *AcquireRequest) GetDedupeKey() string {
+	if x != nil {
+		return x.DedupeKey
+	}
+	return ""
+}
+
 func (x *AcquireRequest) GetRequestId() string {
 	if x != nil {
 		return x.RequestId
@@ -123,11 +176,46 @@ func (x *AcquireRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *AcquireRequest) GetIssuedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.IssuedAt
+	}
+	return nil
+}
+
+func (x *AcquireRequest) GetRateOnly() bool {
+	if x != nil {
+		return x.RateOnly
+	}
+	return false
+}
+
+func (x *AcquireRequest) GetSettle() bool {
+	if x != nil {
+		return x.Settle
+	}
+	return false
+}
+
+func (x *AcquireRequest) GetBacklog() int64 {
+	if x != nil && x.Backlog != nil {
+		return *x.Backlog
+	}
+	return 0
+}
+
 func (x *AcquireRequest) GetWorkerId() string {
 	if x != nil {
 		return x.WorkerId
 	}
 	return ""
+}
+
+func (x *AcquireRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
 }
 
 // AcquireResponse is the answer to one AcquireRequest.
@@ -876,21 +964,161 @@ func (x *NextDueResponse) GetReplayed() bool {
 	return false
 }
 
+// ReportDemandRequest says what waits elsewhere.
+type ReportDemandRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool that the work is for. Required; unknown pools are NOT_FOUND.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Whose work it is. Required; 1 to 128 of `A-Z a-z 0-9 . _ : / -`.
+	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// What the work is, as in AcquireRequest.
+	Category string `protobuf:"bytes,3,opt,name=category,proto3" json:"category,omitempty"`
+	// How much waits, 0 to 2^53. 0 takes an earlier report back.
+	Backlog int64 `protobuf:"varint,4,opt,name=backlog,proto3" json:"backlog,omitempty"`
+	// How long the report holds, 1 ms to 60 s. Absent means 5 s.
+	Ttl           *durationpb.Duration `protobuf:"bytes,5,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportDemandRequest) Reset() {
+	*x = ReportDemandRequest{}
+	mi := &file_admit_v1_admission_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportDemandRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportDemandRequest) ProtoMessage() {}
+
+func (x *ReportDemandRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_admission_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportDemandRequest.ProtoReflect.Descriptor instead.
+func (*ReportDemandRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ReportDemandRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *ReportDemandRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *ReportDemandRequest) GetCategory() string {
+	if x != nil {
+		return x.Category
+	}
+	return ""
+}
+
+func (x *ReportDemandRequest) GetBacklog() int64 {
+	if x != nil {
+		return x.Backlog
+	}
+	return 0
+}
+
+func (x *ReportDemandRequest) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
+// ReportDemandResponse says how the pool stands.
+type ReportDemandResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The state of the lanes, and what of the caller's tenant is held.
+	Shedding      *Shedding `protobuf:"bytes,1,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportDemandResponse) Reset() {
+	*x = ReportDemandResponse{}
+	mi := &file_admit_v1_admission_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportDemandResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportDemandResponse) ProtoMessage() {}
+
+func (x *ReportDemandResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_admission_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportDemandResponse.ProtoReflect.Descriptor instead.
+func (*ReportDemandResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ReportDemandResponse) GetShedding() *Shedding {
+	if x != nil {
+		return x.Shedding
+	}
+	return nil
+}
+
 var File_admit_v1_admission_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\n" +
-	" admit/v1/admission_service.proto\x12\badmit.v1\x1a\x17admit/v1/decision.proto\x1a\x14admit/v1/entry.proto\x1a\x15admit/v1/permit.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\"\xe3\x01\n" +
+	" admit/v1/admission_service.proto\x12\badmit.v1\x1a\x17admit/v1/decision.proto\x1a\x14admit/v1/entry.proto\x1a\x15admit/v1/permit.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x04\n" +
 	"\x0eAcquireRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
 	"\bcategory\x18\x03 \x01(\tR\bcategory\x12\x17\n" +
 	"\x04cost\x18\x04 \x01(\x03H\x00R\x04cost\x88\x01\x01\x12+\n" +
-	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x1d\n" +
+	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x124\n" +
+	"\bmax_wait\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\amaxWait\x12\x19\n" +
+	"\block_key\x18\a \x01(\tR\alockKey\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x06 \x01(\tR\trequestId\x12\x1b\n" +
-	"\tworker_id\x18\a \x01(\tR\bworkerIdB\a\n" +
-	"\x05_cost\"q\n" +
+	"dedupe_key\x18\b \x01(\tR\tdedupeKey\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\t \x01(\tR\trequestId\x127\n" +
+	"\tissued_at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\bissuedAt\x12\x1b\n" +
+	"\trate_only\x18\v \x01(\bR\brateOnly\x12\x16\n" +
+	"\x06settle\x18\f \x01(\bR\x06settle\x12\x1d\n" +
+	"\abacklog\x18\r \x01(\x03H\x01R\abacklog\x88\x01\x01\x12\x1b\n" +
+	"\tworker_id\x18\x0e \x01(\tR\bworkerId\x12\x17\n" +
+	"\adry_run\x18\x0f \x01(\bR\x06dryRunB\a\n" +
+	"\x05_costB\n" +
+	"\n" +
+	"\b_backlog\"q\n" +
 	"\x0fAcquireResponse\x12.\n" +
 	"\bdecision\x18\x01 \x01(\v2\x12.admit.v1.DecisionR\bdecision\x12.\n" +
 	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"K\n" +
@@ -939,13 +1167,22 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\x06claims\x18\x01 \x03(\v2\x0f.admit.v1.ClaimR\x06claims\x12.\n" +
 	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x129\n" +
 	"\vnext_due_in\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\tnextDueIn\x12\x1a\n" +
-	"\breplayed\x18\x04 \x01(\bR\breplayed2\xdb\x02\n" +
+	"\breplayed\x18\x04 \x01(\bR\breplayed\"\xa4\x01\n" +
+	"\x13ReportDemandRequest\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
+	"\bcategory\x18\x03 \x01(\tR\bcategory\x12\x18\n" +
+	"\abacklog\x18\x04 \x01(\x03R\abacklog\x12+\n" +
+	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"F\n" +
+	"\x14ReportDemandResponse\x12.\n" +
+	"\bshedding\x18\x01 \x01(\v2\x12.admit.v1.SheddingR\bshedding2\xaa\x03\n" +
 	"\x10AdmissionService\x12>\n" +
 	"\aAcquire\x12\x18.admit.v1.AcquireRequest\x1a\x19.admit.v1.AcquireResponse\x12M\n" +
 	"\fBatchAcquire\x12\x1d.admit.v1.BatchAcquireRequest\x1a\x1e.admit.v1.BatchAcquireResponse\x128\n" +
 	"\x05Renew\x12\x16.admit.v1.RenewRequest\x1a\x17.admit.v1.RenewResponse\x12>\n" +
 	"\aRelease\x12\x18.admit.v1.ReleaseRequest\x1a\x19.admit.v1.ReleaseResponse\x12>\n" +
-	"\aNextDue\x12\x18.admit.v1.NextDueRequest\x1a\x19.admit.v1.NextDueResponseB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
+	"\aNextDue\x12\x18.admit.v1.NextDueRequest\x1a\x19.admit.v1.NextDueResponse\x12M\n" +
+	"\fReportDemand\x12\x1d.admit.v1.ReportDemandRequest\x1a\x1e.admit.v1.ReportDemandResponseB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
 var (
 	file_admit_v1_admission_service_proto_rawDescOnce sync.Once
@@ -959,67 +1196,76 @@ func file_admit_v1_admission_service_proto_rawDescGZIP() []byte {
 	return file_admit_v1_admission_service_proto_rawDescData
 }
 
-var file_admit_v1_admission_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_admit_v1_admission_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_admit_v1_admission_service_proto_goTypes = []any{
-	(*AcquireRequest)(nil),       // 0: admit.v1.AcquireRequest
-	(*AcquireResponse)(nil),      // 1: admit.v1.AcquireResponse
-	(*BatchAcquireRequest)(nil),  // 2: admit.v1.BatchAcquireRequest
-	(*BatchAcquireResponse)(nil), // 3: admit.v1.BatchAcquireResponse
-	(*BatchAcquireResult)(nil),   // 4: admit.v1.BatchAcquireResult
-	(*RenewRequest)(nil),         // 5: admit.v1.RenewRequest
-	(*RenewResponse)(nil),        // 6: admit.v1.RenewResponse
-	(*RenewResult)(nil),          // 7: admit.v1.RenewResult
-	(*ReleaseRequest)(nil),       // 8: admit.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),      // 9: admit.v1.ReleaseResponse
-	(*NextDueRequest)(nil),       // 10: admit.v1.NextDueRequest
-	(*NextDueResponse)(nil),      // 11: admit.v1.NextDueResponse
-	(*durationpb.Duration)(nil),  // 12: google.protobuf.Duration
-	(*Decision)(nil),             // 13: admit.v1.Decision
-	(*Shedding)(nil),             // 14: admit.v1.Shedding
-	(*ItemError)(nil),            // 15: admit.v1.ItemError
-	(LeaseResult)(0),             // 16: admit.v1.LeaseResult
-	(Outcome)(0),                 // 17: admit.v1.Outcome
-	(Finding)(0),                 // 18: admit.v1.Finding
-	(*Claim)(nil),                // 19: admit.v1.Claim
+	(*AcquireRequest)(nil),        // 0: admit.v1.AcquireRequest
+	(*AcquireResponse)(nil),       // 1: admit.v1.AcquireResponse
+	(*BatchAcquireRequest)(nil),   // 2: admit.v1.BatchAcquireRequest
+	(*BatchAcquireResponse)(nil),  // 3: admit.v1.BatchAcquireResponse
+	(*BatchAcquireResult)(nil),    // 4: admit.v1.BatchAcquireResult
+	(*RenewRequest)(nil),          // 5: admit.v1.RenewRequest
+	(*RenewResponse)(nil),         // 6: admit.v1.RenewResponse
+	(*RenewResult)(nil),           // 7: admit.v1.RenewResult
+	(*ReleaseRequest)(nil),        // 8: admit.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 9: admit.v1.ReleaseResponse
+	(*NextDueRequest)(nil),        // 10: admit.v1.NextDueRequest
+	(*NextDueResponse)(nil),       // 11: admit.v1.NextDueResponse
+	(*ReportDemandRequest)(nil),   // 12: admit.v1.ReportDemandRequest
+	(*ReportDemandResponse)(nil),  // 13: admit.v1.ReportDemandResponse
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*Decision)(nil),              // 16: admit.v1.Decision
+	(*Shedding)(nil),              // 17: admit.v1.Shedding
+	(*ItemError)(nil),             // 18: admit.v1.ItemError
+	(LeaseResult)(0),              // 19: admit.v1.LeaseResult
+	(Outcome)(0),                  // 20: admit.v1.Outcome
+	(Finding)(0),                  // 21: admit.v1.Finding
+	(*Claim)(nil),                 // 22: admit.v1.Claim
 }
 var file_admit_v1_admission_service_proto_depIdxs = []int32{
-	12, // 0: admit.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
-	13, // 1: admit.v1.AcquireResponse.decision:type_name -> admit.v1.Decision
-	14, // 2: admit.v1.AcquireResponse.shedding:type_name -> admit.v1.Shedding
-	0,  // 3: admit.v1.BatchAcquireRequest.requests:type_name -> admit.v1.AcquireRequest
-	4,  // 4: admit.v1.BatchAcquireResponse.results:type_name -> admit.v1.BatchAcquireResult
-	1,  // 5: admit.v1.BatchAcquireResult.response:type_name -> admit.v1.AcquireResponse
-	15, // 6: admit.v1.BatchAcquireResult.error:type_name -> admit.v1.ItemError
-	12, // 7: admit.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
-	7,  // 8: admit.v1.RenewResponse.results:type_name -> admit.v1.RenewResult
-	14, // 9: admit.v1.RenewResponse.shedding:type_name -> admit.v1.Shedding
-	16, // 10: admit.v1.RenewResult.result:type_name -> admit.v1.LeaseResult
-	12, // 11: admit.v1.RenewResult.expires_in:type_name -> google.protobuf.Duration
-	17, // 12: admit.v1.ReleaseRequest.outcome:type_name -> admit.v1.Outcome
-	12, // 13: admit.v1.ReleaseRequest.retry_after:type_name -> google.protobuf.Duration
-	18, // 14: admit.v1.ReleaseRequest.result:type_name -> admit.v1.Finding
-	16, // 15: admit.v1.ReleaseResponse.result:type_name -> admit.v1.LeaseResult
-	14, // 16: admit.v1.ReleaseResponse.shedding:type_name -> admit.v1.Shedding
-	12, // 17: admit.v1.NextDueRequest.max_wait:type_name -> google.protobuf.Duration
-	12, // 18: admit.v1.NextDueRequest.ttl:type_name -> google.protobuf.Duration
-	19, // 19: admit.v1.NextDueResponse.claims:type_name -> admit.v1.Claim
-	14, // 20: admit.v1.NextDueResponse.shedding:type_name -> admit.v1.Shedding
-	12, // 21: admit.v1.NextDueResponse.next_due_in:type_name -> google.protobuf.Duration
-	0,  // 22: admit.v1.AdmissionService.Acquire:input_type -> admit.v1.AcquireRequest
-	2,  // 23: admit.v1.AdmissionService.BatchAcquire:input_type -> admit.v1.BatchAcquireRequest
-	5,  // 24: admit.v1.AdmissionService.Renew:input_type -> admit.v1.RenewRequest
-	8,  // 25: admit.v1.AdmissionService.Release:input_type -> admit.v1.ReleaseRequest
-	10, // 26: admit.v1.AdmissionService.NextDue:input_type -> admit.v1.NextDueRequest
-	1,  // 27: admit.v1.AdmissionService.Acquire:output_type -> admit.v1.AcquireResponse
-	3,  // 28: admit.v1.AdmissionService.BatchAcquire:output_type -> admit.v1.BatchAcquireResponse
-	6,  // 29: admit.v1.AdmissionService.Renew:output_type -> admit.v1.RenewResponse
-	9,  // 30: admit.v1.AdmissionService.Release:output_type -> admit.v1.ReleaseResponse
-	11, // 31: admit.v1.AdmissionService.NextDue:output_type -> admit.v1.NextDueResponse
-	27, // [27:32] is the sub-list for method output_type
-	22, // [22:27] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	14, // 0: admit.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
+	14, // 1: admit.v1.AcquireRequest.max_wait:type_name -> google.protobuf.Duration
+	15, // 2: admit.v1.AcquireRequest.issued_at:type_name -> google.protobuf.Timestamp
+	16, // 3: admit.v1.AcquireResponse.decision:type_name -> admit.v1.Decision
+	17, // 4: admit.v1.AcquireResponse.shedding:type_name -> admit.v1.Shedding
+	0,  // 5: admit.v1.BatchAcquireRequest.requests:type_name -> admit.v1.AcquireRequest
+	4,  // 6: admit.v1.BatchAcquireResponse.results:type_name -> admit.v1.BatchAcquireResult
+	1,  // 7: admit.v1.BatchAcquireResult.response:type_name -> admit.v1.AcquireResponse
+	18, // 8: admit.v1.BatchAcquireResult.error:type_name -> admit.v1.ItemError
+	14, // 9: admit.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
+	7,  // 10: admit.v1.RenewResponse.results:type_name -> admit.v1.RenewResult
+	17, // 11: admit.v1.RenewResponse.shedding:type_name -> admit.v1.Shedding
+	19, // 12: admit.v1.RenewResult.result:type_name -> admit.v1.LeaseResult
+	14, // 13: admit.v1.RenewResult.expires_in:type_name -> google.protobuf.Duration
+	20, // 14: admit.v1.ReleaseRequest.outcome:type_name -> admit.v1.Outcome
+	14, // 15: admit.v1.ReleaseRequest.retry_after:type_name -> google.protobuf.Duration
+	21, // 16: admit.v1.ReleaseRequest.result:type_name -> admit.v1.Finding
+	19, // 17: admit.v1.ReleaseResponse.result:type_name -> admit.v1.LeaseResult
+	17, // 18: admit.v1.ReleaseResponse.shedding:type_name -> admit.v1.Shedding
+	14, // 19: admit.v1.NextDueRequest.max_wait:type_name -> google.protobuf.Duration
+	14, // 20: admit.v1.NextDueRequest.ttl:type_name -> google.protobuf.Duration
+	22, // 21: admit.v1.NextDueResponse.claims:type_name -> admit.v1.Claim
+	17, // 22: admit.v1.NextDueResponse.shedding:type_name -> admit.v1.Shedding
+	14, // 23: admit.v1.NextDueResponse.next_due_in:type_name -> google.protobuf.Duration
+	14, // 24: admit.v1.ReportDemandRequest.ttl:type_name -> google.protobuf.Duration
+	17, // 25: admit.v1.ReportDemandResponse.shedding:type_name -> admit.v1.Shedding
+	0,  // 26: admit.v1.AdmissionService.Acquire:input_type -> admit.v1.AcquireRequest
+	2,  // 27: admit.v1.AdmissionService.BatchAcquire:input_type -> admit.v1.BatchAcquireRequest
+	5,  // 28: admit.v1.AdmissionService.Renew:input_type -> admit.v1.RenewRequest
+	8,  // 29: admit.v1.AdmissionService.Release:input_type -> admit.v1.ReleaseRequest
+	10, // 30: admit.v1.AdmissionService.NextDue:input_type -> admit.v1.NextDueRequest
+	12, // 31: admit.v1.AdmissionService.ReportDemand:input_type -> admit.v1.ReportDemandRequest
+	1,  // 32: admit.v1.AdmissionService.Acquire:output_type -> admit.v1.AcquireResponse
+	3,  // 33: admit.v1.AdmissionService.BatchAcquire:output_type -> admit.v1.BatchAcquireResponse
+	6,  // 34: admit.v1.AdmissionService.Renew:output_type -> admit.v1.RenewResponse
+	9,  // 35: admit.v1.AdmissionService.Release:output_type -> admit.v1.ReleaseResponse
+	11, // 36: admit.v1.AdmissionService.NextDue:output_type -> admit.v1.NextDueResponse
+	13, // 37: admit.v1.AdmissionService.ReportDemand:output_type -> admit.v1.ReportDemandResponse
+	32, // [32:38] is the sub-list for method output_type
+	26, // [26:32] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_admission_service_proto_init() }
@@ -1043,7 +1289,7 @@ func file_admit_v1_admission_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_admission_service_proto_rawDesc), len(file_admit_v1_admission_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	AdmissionService_Renew_FullMethodName        = "/admit.v1.AdmissionService/Renew"
 	AdmissionService_Release_FullMethodName      = "/admit.v1.AdmissionService/Release"
 	AdmissionService_NextDue_FullMethodName      = "/admit.v1.AdmissionService/NextDue"
+	AdmissionService_ReportDemand_FullMethodName = "/admit.v1.AdmissionService/ReportDemand"
 )
 
 // AdmissionServiceClient is the client API for AdmissionService service.
@@ -38,20 +39,29 @@ const (
 // request could not be decided at all; every one carries an ErrorInfo whose
 // reason is a name of ErrorReason without its prefix.
 type AdmissionServiceClient interface {
-	// Acquire asks for one permit, now. Headroom, buckets, lane and fairness are
+	// Acquire asks for one permit. Headroom, buckets, lane and fairness are
 	// checked and charged together or not at all: a refusal changes nothing.
 	//
+	// With max_wait a request that can't be granted now waits in fair order, and
+	// the call is held open until it is granted or the wait is over; the answer is
+	// then a refusal for the reason of that moment. NEVER_GRANTABLE, DUPLICATE,
+	// BLOCKED, EXHAUSTED, QUEUE_FULL, CARDINALITY and BATCH_ONLY are told at once:
+	// waiting would not help.
+	//
 	// Idempotent with a request_id: the retried call returns the first call's
-	// permit with `replayed` set. A refusal is not remembered.
+	// permit with `replayed` set, or goes on waiting in the first call's place. A
+	// refusal is not remembered. A waiter whose caller is lost keeps its place for
+	// 5 s for a retry with the same request_id; without one it ends at once.
 	//
 	// Errors: INVALID_ARGUMENT (a field, UNKNOWN_CATEGORY), NOT_FOUND
-	// (POOL_NOT_FOUND), FAILED_PRECONDITION (REQUEST_MISMATCH), UNAVAILABLE,
-	// RESOURCE_EXHAUSTED (OVERLOADED: the server, not your limits).
+	// (POOL_NOT_FOUND), FAILED_PRECONDITION (REQUEST_MISMATCH, STALE_REQUEST),
+	// UNAVAILABLE, RESOURCE_EXHAUSTED (OVERLOADED: the server, not your limits).
 	Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquireResponse, error)
 	// BatchAcquire decides up to 1000 requests, each on its own: some may be
 	// granted while others are shed or refused. Results keep the order of the
 	// requests. A malformed request fails the whole call before anything is
-	// decided; the error names it (`requests[3].cost`).
+	// decided; the error names it (`requests[3].cost`). Where some wait, the call
+	// waits for all of them.
 	BatchAcquire(ctx context.Context, in *BatchAcquireRequest, opts ...grpc.CallOption) (*BatchAcquireResponse, error)
 	// Renew extends live permits: a permit expires at the later of its present
 	// expiry and now + ttl. A permit that has expired is LEASE_LOST and never
@@ -68,6 +78,14 @@ type AdmissionServiceClient interface {
 	// Idempotent with a request_id: the retried call returns those of its claims
 	// that are still live, with `replayed` set.
 	NextDue(ctx context.Context, in *NextDueRequest, opts ...grpc.CallOption) (*NextDueResponse, error)
+	// ReportDemand says what waits in a queue that admit does not own, so that
+	// its tenant is reckoned with: an entitled tenant's free slots are kept for
+	// it, and lower lanes yield to it. The report holds until its ttl is over or
+	// the next one of the same tenant and lane. Report as often as once in a
+	// second; more often is answered but not noted, unless a second has passed.
+	//
+	// Errors: as Acquire, REQUEST_MISMATCH and STALE_REQUEST aside.
+	ReportDemand(ctx context.Context, in *ReportDemandRequest, opts ...grpc.CallOption) (*ReportDemandResponse, error)
 }
 
 type admissionServiceClient struct {
@@ -128,6 +146,16 @@ func (c *admissionServiceClient) NextDue(ctx context.Context, in *NextDueRequest
 	return out, nil
 }
 
+func (c *admissionServiceClient) ReportDemand(ctx context.Context, in *ReportDemandRequest, opts ...grpc.CallOption) (*ReportDemandResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportDemandResponse)
+	err := c.cc.Invoke(ctx, AdmissionService_ReportDemand_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdmissionServiceServer is the server API for AdmissionService service.
 // All implementations must embed UnimplementedAdmissionServiceServer
 // for forward compatibility.
@@ -140,20 +168,29 @@ func (c *admissionServiceClient) NextDue(ctx context.Context, in *NextDueRequest
 // request could not be decided at all; every one carries an ErrorInfo whose
 // reason is a name of ErrorReason without its prefix.
 type AdmissionServiceServer interface {
-	// Acquire asks for one permit, now. Headroom, buckets, lane and fairness are
+	// Acquire asks for one permit. Headroom, buckets, lane and fairness are
 	// checked and charged together or not at all: a refusal changes nothing.
 	//
+	// With max_wait a request that can't be granted now waits in fair order, and
+	// the call is held open until it is granted or the wait is over; the answer is
+	// then a refusal for the reason of that moment. NEVER_GRANTABLE, DUPLICATE,
+	// BLOCKED, EXHAUSTED, QUEUE_FULL, CARDINALITY and BATCH_ONLY are told at once:
+	// waiting would not help.
+	//
 	// Idempotent with a request_id: the retried call returns the first call's
-	// permit with `replayed` set. A refusal is not remembered.
+	// permit with `replayed` set, or goes on waiting in the first call's place. A
+	// refusal is not remembered. A waiter whose caller is lost keeps its place for
+	// 5 s for a retry with the same request_id; without one it ends at once.
 	//
 	// Errors: INVALID_ARGUMENT (a field, UNKNOWN_CATEGORY), NOT_FOUND
-	// (POOL_NOT_FOUND), FAILED_PRECONDITION (REQUEST_MISMATCH), UNAVAILABLE,
-	// RESOURCE_EXHAUSTED (OVERLOADED: the server, not your limits).
+	// (POOL_NOT_FOUND), FAILED_PRECONDITION (REQUEST_MISMATCH, STALE_REQUEST),
+	// UNAVAILABLE, RESOURCE_EXHAUSTED (OVERLOADED: the server, not your limits).
 	Acquire(context.Context, *AcquireRequest) (*AcquireResponse, error)
 	// BatchAcquire decides up to 1000 requests, each on its own: some may be
 	// granted while others are shed or refused. Results keep the order of the
 	// requests. A malformed request fails the whole call before anything is
-	// decided; the error names it (`requests[3].cost`).
+	// decided; the error names it (`requests[3].cost`). Where some wait, the call
+	// waits for all of them.
 	BatchAcquire(context.Context, *BatchAcquireRequest) (*BatchAcquireResponse, error)
 	// Renew extends live permits: a permit expires at the later of its present
 	// expiry and now + ttl. A permit that has expired is LEASE_LOST and never
@@ -170,6 +207,14 @@ type AdmissionServiceServer interface {
 	// Idempotent with a request_id: the retried call returns those of its claims
 	// that are still live, with `replayed` set.
 	NextDue(context.Context, *NextDueRequest) (*NextDueResponse, error)
+	// ReportDemand says what waits in a queue that admit does not own, so that
+	// its tenant is reckoned with: an entitled tenant's free slots are kept for
+	// it, and lower lanes yield to it. The report holds until its ttl is over or
+	// the next one of the same tenant and lane. Report as often as once in a
+	// second; more often is answered but not noted, unless a second has passed.
+	//
+	// Errors: as Acquire, REQUEST_MISMATCH and STALE_REQUEST aside.
+	ReportDemand(context.Context, *ReportDemandRequest) (*ReportDemandResponse, error)
 	mustEmbedUnimplementedAdmissionServiceServer()
 }
 
@@ -194,6 +239,9 @@ func (UnimplementedAdmissionServiceServer) Release(context.Context, *ReleaseRequ
 }
 func (UnimplementedAdmissionServiceServer) NextDue(context.Context, *NextDueRequest) (*NextDueResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method NextDue not implemented")
+}
+func (UnimplementedAdmissionServiceServer) ReportDemand(context.Context, *ReportDemandRequest) (*ReportDemandResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportDemand not implemented")
 }
 func (UnimplementedAdmissionServiceServer) mustEmbedUnimplementedAdmissionServiceServer() {}
 func (UnimplementedAdmissionServiceServer) testEmbeddedByValue()                          {}
@@ -306,6 +354,24 @@ func _AdmissionService_NextDue_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdmissionService_ReportDemand_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportDemandRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdmissionServiceServer).ReportDemand(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdmissionService_ReportDemand_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdmissionServiceServer).ReportDemand(ctx, req.(*ReportDemandRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AdmissionService_ServiceDesc is the grpc.ServiceDesc for AdmissionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -332,6 +398,10 @@ var AdmissionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "NextDue",
 			Handler:    _AdmissionService_NextDue_Handler,
+		},
+		{
+			MethodName: "ReportDemand",
+			Handler:    _AdmissionService_ReportDemand_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -76,10 +76,11 @@ func (x Limit_Scope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Limit_Scope.Descriptor instead.
 func (Limit_Scope) EnumDescriptor() ([]byte, []int) {
-	return file_admit_v1_decision_proto_rawDescGZIP(), []int{2, 0}
+	return file_admit_v1_decision_proto_rawDescGZIP(), []int{3, 0}
 }
 
-// Decision is the answer to one Acquire: granted or shed.
+// Decision is the answer to one Acquire: granted or shed. One that was to wait
+// comes when the wait has ended.
 type Decision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one is set.
@@ -88,10 +89,17 @@ type Decision struct {
 	//
 	//	*Decision_Permit
 	//	*Decision_Shed
+	//	*Decision_WouldGrant
 	Outcome isDecision_Outcome `protobuf_oneof:"outcome"`
 	// The permit is that of an earlier call with the same request_id, in its
 	// present state: it may have been released or lost since.
-	Replayed      bool `protobuf:"varint,3,opt,name=replayed,proto3" json:"replayed,omitempty"`
+	Replayed bool `protobuf:"varint,4,opt,name=replayed,proto3" json:"replayed,omitempty"`
+	// The permit is beyond what the tenant is entitled to: its slot goes to
+	// entitled demand when it is released.
+	Borrowed bool `protobuf:"varint,5,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
+	// Beside a permit of a pool whose enforcement is SHADOW: why it would have
+	// been shed. The permit was charged nothing and counts in no cap.
+	WouldShed     *Shed `protobuf:"bytes,6,opt,name=would_shed,json=wouldShed,proto3" json:"would_shed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -151,11 +159,34 @@ func (x *Decision) GetShed() *Shed {
 	return nil
 }
 
+func (x *Decision) GetWouldGrant() *WouldGrant {
+	if x != nil {
+		if x, ok := x.Outcome.(*Decision_WouldGrant); ok {
+			return x.WouldGrant
+		}
+	}
+	return nil
+}
+
 func (x *Decision) GetReplayed() bool {
 	if x != nil {
 		return x.Replayed
 	}
 	return false
+}
+
+func (x *Decision) GetBorrowed() bool {
+	if x != nil {
+		return x.Borrowed
+	}
+	return false
+}
+
+func (x *Decision) GetWouldShed() *Shed {
+	if x != nil {
+		return x.WouldShed
+	}
+	return nil
 }
 
 type isDecision_Outcome interface {
@@ -172,9 +203,62 @@ type Decision_Shed struct {
 	Shed *Shed `protobuf:"bytes,2,opt,name=shed,proto3,oneof"`
 }
 
+type Decision_WouldGrant struct {
+	// With dry_run: it would be granted now.
+	WouldGrant *WouldGrant `protobuf:"bytes,3,opt,name=would_grant,json=wouldGrant,proto3,oneof"`
+}
+
 func (*Decision_Permit) isDecision_Outcome() {}
 
 func (*Decision_Shed) isDecision_Outcome() {}
+
+func (*Decision_WouldGrant) isDecision_Outcome() {}
+
+// WouldGrant is what a dry run finds where nothing stands in the way.
+type WouldGrant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lane that the request's category means.
+	Lane          string `protobuf:"bytes,1,opt,name=lane,proto3" json:"lane,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WouldGrant) Reset() {
+	*x = WouldGrant{}
+	mi := &file_admit_v1_decision_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WouldGrant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WouldGrant) ProtoMessage() {}
+
+func (x *WouldGrant) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_decision_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WouldGrant.ProtoReflect.Descriptor instead.
+func (*WouldGrant) Descriptor() ([]byte, []int) {
+	return file_admit_v1_decision_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *WouldGrant) GetLane() string {
+	if x != nil {
+		return x.Lane
+	}
+	return ""
+}
 
 // Shed says why a request was held back and when to come back. Nothing was
 // changed by it.
@@ -204,7 +288,7 @@ type Shed struct {
 
 func (x *Shed) Reset() {
 	*x = Shed{}
-	mi := &file_admit_v1_decision_proto_msgTypes[1]
+	mi := &file_admit_v1_decision_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -216,7 +300,7 @@ func (x *Shed) String() string {
 func (*Shed) ProtoMessage() {}
 
 func (x *Shed) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_decision_proto_msgTypes[1]
+	mi := &file_admit_v1_decision_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -229,7 +313,7 @@ func (x *Shed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shed.ProtoReflect.Descriptor instead.
 func (*Shed) Descriptor() ([]byte, []int) {
-	return file_admit_v1_decision_proto_rawDescGZIP(), []int{1}
+	return file_admit_v1_decision_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Shed) GetReason() Reason {
@@ -284,8 +368,11 @@ func (x *Shed) GetLane() string {
 // Limit is one limit that blocks a request, with its numbers.
 type Limit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A bucket's name, or `max_active`, `leave_slots`, `paused`, `limits.tenants`,
-	// `limits.request_ids`.
+	// A bucket's name, or `max_active`, `leave_slots`, `paused`, `yield`,
+	// `lock_key`, `dedupe_key`, `limits.tenants`, `limits.request_ids`,
+	// `limits.waiting`, `limits.waiting_per_tenant`, `limits.dedupe_keys`. Of a
+	// `dedupe_key` 1 is used, and `holders` says whether the job runs (1) or is
+	// done (0).
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What the limit belongs to.
 	Scope Limit_Scope `protobuf:"varint,2,opt,name=scope,proto3,enum=admit.v1.Limit_Scope" json:"scope,omitempty"`
@@ -309,7 +396,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_admit_v1_decision_proto_msgTypes[2]
+	mi := &file_admit_v1_decision_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -321,7 +408,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_decision_proto_msgTypes[2]
+	mi := &file_admit_v1_decision_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -334,7 +421,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_admit_v1_decision_proto_rawDescGZIP(), []int{2}
+	return file_admit_v1_decision_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Limit) GetName() string {
@@ -409,7 +496,7 @@ type ItemError struct {
 
 func (x *ItemError) Reset() {
 	*x = ItemError{}
-	mi := &file_admit_v1_decision_proto_msgTypes[3]
+	mi := &file_admit_v1_decision_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -421,7 +508,7 @@ func (x *ItemError) String() string {
 func (*ItemError) ProtoMessage() {}
 
 func (x *ItemError) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_decision_proto_msgTypes[3]
+	mi := &file_admit_v1_decision_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -434,7 +521,7 @@ func (x *ItemError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemError.ProtoReflect.Descriptor instead.
 func (*ItemError) Descriptor() ([]byte, []int) {
-	return file_admit_v1_decision_proto_rawDescGZIP(), []int{3}
+	return file_admit_v1_decision_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ItemError) GetReason() string {
@@ -462,12 +549,20 @@ var File_admit_v1_decision_proto protoreflect.FileDescriptor
 
 const file_admit_v1_decision_proto_rawDesc = "" +
 	"\n" +
-	"\x17admit/v1/decision.proto\x12\badmit.v1\x1a\x15admit/v1/permit.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\"\x83\x01\n" +
+	"\x17admit/v1/decision.proto\x12\badmit.v1\x1a\x15admit/v1/permit.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\"\x87\x02\n" +
 	"\bDecision\x12*\n" +
 	"\x06permit\x18\x01 \x01(\v2\x10.admit.v1.PermitH\x00R\x06permit\x12$\n" +
-	"\x04shed\x18\x02 \x01(\v2\x0e.admit.v1.ShedH\x00R\x04shed\x12\x1a\n" +
-	"\breplayed\x18\x03 \x01(\bR\breplayedB\t\n" +
-	"\aoutcome\"\xe7\x02\n" +
+	"\x04shed\x18\x02 \x01(\v2\x0e.admit.v1.ShedH\x00R\x04shed\x127\n" +
+	"\vwould_grant\x18\x03 \x01(\v2\x14.admit.v1.WouldGrantH\x00R\n" +
+	"wouldGrant\x12\x1a\n" +
+	"\breplayed\x18\x04 \x01(\bR\breplayed\x12\x1a\n" +
+	"\bborrowed\x18\x05 \x01(\bR\bborrowed\x12-\n" +
+	"\n" +
+	"would_shed\x18\x06 \x01(\v2\x0e.admit.v1.ShedR\twouldShedB\t\n" +
+	"\aoutcome\" \n" +
+	"\n" +
+	"WouldGrant\x12\x12\n" +
+	"\x04lane\x18\x01 \x01(\tR\x04lane\"\xe7\x02\n" +
 	"\x04Shed\x12(\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x10.admit.v1.ReasonR\x06reason\x12+\n" +
 	"\bblocking\x18\x02 \x03(\v2\x0f.admit.v1.LimitR\bblocking\x12:\n" +
@@ -514,32 +609,35 @@ func file_admit_v1_decision_proto_rawDescGZIP() []byte {
 }
 
 var file_admit_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_admit_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_admit_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_admit_v1_decision_proto_goTypes = []any{
 	(Limit_Scope)(0),            // 0: admit.v1.Limit.Scope
 	(*Decision)(nil),            // 1: admit.v1.Decision
-	(*Shed)(nil),                // 2: admit.v1.Shed
-	(*Limit)(nil),               // 3: admit.v1.Limit
-	(*ItemError)(nil),           // 4: admit.v1.ItemError
-	(*Permit)(nil),              // 5: admit.v1.Permit
-	(Reason)(0),                 // 6: admit.v1.Reason
-	(*durationpb.Duration)(nil), // 7: google.protobuf.Duration
+	(*WouldGrant)(nil),          // 2: admit.v1.WouldGrant
+	(*Shed)(nil),                // 3: admit.v1.Shed
+	(*Limit)(nil),               // 4: admit.v1.Limit
+	(*ItemError)(nil),           // 5: admit.v1.ItemError
+	(*Permit)(nil),              // 6: admit.v1.Permit
+	(Reason)(0),                 // 7: admit.v1.Reason
+	(*durationpb.Duration)(nil), // 8: google.protobuf.Duration
 }
 var file_admit_v1_decision_proto_depIdxs = []int32{
-	5, // 0: admit.v1.Decision.permit:type_name -> admit.v1.Permit
-	2, // 1: admit.v1.Decision.shed:type_name -> admit.v1.Shed
-	6, // 2: admit.v1.Shed.reason:type_name -> admit.v1.Reason
-	3, // 3: admit.v1.Shed.blocking:type_name -> admit.v1.Limit
-	7, // 4: admit.v1.Shed.retry_after:type_name -> google.protobuf.Duration
-	7, // 5: admit.v1.Shed.poll_after:type_name -> google.protobuf.Duration
-	7, // 6: admit.v1.Shed.earliest_expiry:type_name -> google.protobuf.Duration
-	0, // 7: admit.v1.Limit.scope:type_name -> admit.v1.Limit.Scope
-	7, // 8: admit.v1.Limit.retry_after:type_name -> google.protobuf.Duration
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	6,  // 0: admit.v1.Decision.permit:type_name -> admit.v1.Permit
+	3,  // 1: admit.v1.Decision.shed:type_name -> admit.v1.Shed
+	2,  // 2: admit.v1.Decision.would_grant:type_name -> admit.v1.WouldGrant
+	3,  // 3: admit.v1.Decision.would_shed:type_name -> admit.v1.Shed
+	7,  // 4: admit.v1.Shed.reason:type_name -> admit.v1.Reason
+	4,  // 5: admit.v1.Shed.blocking:type_name -> admit.v1.Limit
+	8,  // 6: admit.v1.Shed.retry_after:type_name -> google.protobuf.Duration
+	8,  // 7: admit.v1.Shed.poll_after:type_name -> google.protobuf.Duration
+	8,  // 8: admit.v1.Shed.earliest_expiry:type_name -> google.protobuf.Duration
+	0,  // 9: admit.v1.Limit.scope:type_name -> admit.v1.Limit.Scope
+	8,  // 10: admit.v1.Limit.retry_after:type_name -> google.protobuf.Duration
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_decision_proto_init() }
@@ -552,15 +650,16 @@ func file_admit_v1_decision_proto_init() {
 	file_admit_v1_decision_proto_msgTypes[0].OneofWrappers = []any{
 		(*Decision_Permit)(nil),
 		(*Decision_Shed)(nil),
+		(*Decision_WouldGrant)(nil),
 	}
-	file_admit_v1_decision_proto_msgTypes[1].OneofWrappers = []any{}
+	file_admit_v1_decision_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_decision_proto_rawDesc), len(file_admit_v1_decision_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -69,6 +69,9 @@ const (
 	ErrorReason_ERROR_REASON_SHUTTING_DOWN ErrorReason = 14
 	// INTERNAL. A fault of ours; the log of the node has more.
 	ErrorReason_ERROR_REASON_INTERNAL ErrorReason = 15
+	// FAILED_PRECONDITION. The request was issued so long ago that its request_id
+	// may have been forgotten: whether it was granted is not known any more.
+	ErrorReason_ERROR_REASON_STALE_REQUEST ErrorReason = 16
 )
 
 // Enum value maps for ErrorReason.
@@ -90,6 +93,7 @@ var (
 		13: "ERROR_REASON_OVERLOADED",
 		14: "ERROR_REASON_SHUTTING_DOWN",
 		15: "ERROR_REASON_INTERNAL",
+		16: "ERROR_REASON_STALE_REQUEST",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":       0,
@@ -108,6 +112,7 @@ var (
 		"ERROR_REASON_OVERLOADED":        13,
 		"ERROR_REASON_SHUTTING_DOWN":     14,
 		"ERROR_REASON_INTERNAL":          15,
+		"ERROR_REASON_STALE_REQUEST":     16,
 	}
 )
 
@@ -142,7 +147,7 @@ var File_admit_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_admit_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1badmit/v1/error_reason.proto\x12\badmit.v1*\x88\x04\n" +
+	"\x1badmit/v1/error_reason.proto\x12\badmit.v1*\xa8\x04\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -160,7 +165,8 @@ const file_admit_v1_error_reason_proto_rawDesc = "" +
 	"\x1cERROR_REASON_OUTCOME_UNKNOWN\x10\f\x12\x1b\n" +
 	"\x17ERROR_REASON_OVERLOADED\x10\r\x12\x1e\n" +
 	"\x1aERROR_REASON_SHUTTING_DOWN\x10\x0e\x12\x19\n" +
-	"\x15ERROR_REASON_INTERNAL\x10\x0fB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
+	"\x15ERROR_REASON_INTERNAL\x10\x0f\x12\x1e\n" +
+	"\x1aERROR_REASON_STALE_REQUEST\x10\x10B0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
 var (
 	file_admit_v1_error_reason_proto_rawDescOnce sync.Once

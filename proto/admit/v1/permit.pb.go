@@ -36,6 +36,8 @@ const (
 	PermitState_PERMIT_STATE_LOST PermitState = 3
 	// Its entry is gone; it holds its slot until released or expired.
 	PermitState_PERMIT_STATE_CANCELLED PermitState = 4
+	// Tokens were taken for it and no slot: there is nothing to give back.
+	PermitState_PERMIT_STATE_SPENT PermitState = 5
 )
 
 // Enum value maps for PermitState.
@@ -46,6 +48,7 @@ var (
 		2: "PERMIT_STATE_RELEASED",
 		3: "PERMIT_STATE_LOST",
 		4: "PERMIT_STATE_CANCELLED",
+		5: "PERMIT_STATE_SPENT",
 	}
 	PermitState_value = map[string]int32{
 		"PERMIT_STATE_UNSPECIFIED": 0,
@@ -53,6 +56,7 @@ var (
 		"PERMIT_STATE_RELEASED":    2,
 		"PERMIT_STATE_LOST":        3,
 		"PERMIT_STATE_CANCELLED":   4,
+		"PERMIT_STATE_SPENT":       5,
 	}
 )
 
@@ -276,14 +280,15 @@ func (LeaseResult) EnumDescriptor() ([]byte, []int) {
 type Permit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names the permit in Renew and Release. Printable, opaque, secret: whoever
-	// has it can release the permit.
+	// has it can release the permit. Empty where there is nothing to release.
 	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
 	// A number that only grows from grant to grant. Pass it to the resource that
 	// you protect and let it refuse lower ones, so that a holder that lost its
 	// permit without noticing can do no harm.
 	Fence int64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
 	// The time until the permit expires unless renewed, at the decision. Count
-	// it from before you sent the request and stop at 85 % of it.
+	// it from before you sent the request and stop at 85 % of it. After a wait
+	// count it from the answer.
 	ExpiresIn *durationpb.Duration `protobuf:"bytes,3,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
 	// The pool that granted it.
 	Pool string `protobuf:"bytes,4,opt,name=pool,proto3" json:"pool,omitempty"`
@@ -390,13 +395,14 @@ const file_admit_v1_permit_proto_rawDesc = "" +
 	"\x04pool\x18\x04 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x05 \x01(\tR\x06tenant\x12\x12\n" +
 	"\x04lane\x18\x06 \x01(\tR\x04lane\x12+\n" +
-	"\x05state\x18\a \x01(\x0e2\x15.admit.v1.PermitStateR\x05state*\x90\x01\n" +
+	"\x05state\x18\a \x01(\x0e2\x15.admit.v1.PermitStateR\x05state*\xa8\x01\n" +
 	"\vPermitState\x12\x1c\n" +
 	"\x18PERMIT_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11PERMIT_STATE_LIVE\x10\x01\x12\x19\n" +
 	"\x15PERMIT_STATE_RELEASED\x10\x02\x12\x15\n" +
 	"\x11PERMIT_STATE_LOST\x10\x03\x12\x1a\n" +
-	"\x16PERMIT_STATE_CANCELLED\x10\x04*\x8a\x01\n" +
+	"\x16PERMIT_STATE_CANCELLED\x10\x04\x12\x16\n" +
+	"\x12PERMIT_STATE_SPENT\x10\x05*\x8a\x01\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fOUTCOME_DONE\x10\x01\x12\x12\n" +

@@ -22,6 +22,60 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What a refusal means.
+type Pool_Enforcement int32
+
+const (
+	// Means ENFORCE.
+	Pool_ENFORCEMENT_UNSPECIFIED Pool_Enforcement = 0
+	// Who is refused may not work.
+	Pool_ENFORCE Pool_Enforcement = 1
+	// Who would be refused is let through all the same, charged nothing and told
+	// so: to try a policy before it holds.
+	Pool_SHADOW Pool_Enforcement = 2
+)
+
+// Enum value maps for Pool_Enforcement.
+var (
+	Pool_Enforcement_name = map[int32]string{
+		0: "ENFORCEMENT_UNSPECIFIED",
+		1: "ENFORCE",
+		2: "SHADOW",
+	}
+	Pool_Enforcement_value = map[string]int32{
+		"ENFORCEMENT_UNSPECIFIED": 0,
+		"ENFORCE":                 1,
+		"SHADOW":                  2,
+	}
+)
+
+func (x Pool_Enforcement) Enum() *Pool_Enforcement {
+	p := new(Pool_Enforcement)
+	*p = x
+	return p
+}
+
+func (x Pool_Enforcement) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Pool_Enforcement) Descriptor() protoreflect.EnumDescriptor {
+	return file_admit_v1_policy_proto_enumTypes[0].Descriptor()
+}
+
+func (Pool_Enforcement) Type() protoreflect.EnumType {
+	return &file_admit_v1_policy_proto_enumTypes[0]
+}
+
+func (x Pool_Enforcement) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Pool_Enforcement.Descriptor instead.
+func (Pool_Enforcement) EnumDescriptor() ([]byte, []int) {
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{1, 0}
+}
+
 // Whom a bucket is for.
 type Bucket_Scope int32
 
@@ -59,11 +113,11 @@ func (x Bucket_Scope) String() string {
 }
 
 func (Bucket_Scope) Descriptor() protoreflect.EnumDescriptor {
-	return file_admit_v1_policy_proto_enumTypes[0].Descriptor()
+	return file_admit_v1_policy_proto_enumTypes[1].Descriptor()
 }
 
 func (Bucket_Scope) Type() protoreflect.EnumType {
-	return &file_admit_v1_policy_proto_enumTypes[0]
+	return &file_admit_v1_policy_proto_enumTypes[1]
 }
 
 func (x Bucket_Scope) Number() protoreflect.EnumNumber {
@@ -112,11 +166,11 @@ func (x Bucket_Charge) String() string {
 }
 
 func (Bucket_Charge) Descriptor() protoreflect.EnumDescriptor {
-	return file_admit_v1_policy_proto_enumTypes[1].Descriptor()
+	return file_admit_v1_policy_proto_enumTypes[2].Descriptor()
 }
 
 func (Bucket_Charge) Type() protoreflect.EnumType {
-	return &file_admit_v1_policy_proto_enumTypes[1]
+	return &file_admit_v1_policy_proto_enumTypes[2]
 }
 
 func (x Bucket_Charge) Number() protoreflect.EnumNumber {
@@ -205,7 +259,15 @@ type Pool struct {
 	// How much the pool may hold. Absent means the defaults.
 	Limits *Limits `protobuf:"bytes,10,opt,name=limits,proto3" json:"limits,omitempty"`
 	// Rhythms for recurring entries, at most 100, each with its own name.
-	Cadences      []*Cadence `protobuf:"bytes,11,rep,name=cadences,proto3" json:"cadences,omitempty"`
+	Cadences []*Cadence `protobuf:"bytes,11,rep,name=cadences,proto3" json:"cadences,omitempty"`
+	// The most live permits of one tenant with the same lock_key, 1 to 2^31.
+	// Absent means 1.
+	LockMaxActive *int64 `protobuf:"varint,12,opt,name=lock_max_active,json=lockMaxActive,proto3,oneof" json:"lock_max_active,omitempty"`
+	// How long a dedupe_key whose job is done is remembered, 1 s to 366 d. Absent
+	// means 24 h.
+	DoneRetention *durationpb.Duration `protobuf:"bytes,13,opt,name=done_retention,json=doneRetention,proto3" json:"done_retention,omitempty"`
+	// What a refusal means. Absent means ENFORCE.
+	Enforcement   Pool_Enforcement `protobuf:"varint,14,opt,name=enforcement,proto3,enum=admit.v1.Pool_Enforcement" json:"enforcement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -317,12 +379,33 @@ func (x *Pool) GetCadences() []*Cadence {
 	return nil
 }
 
+func (x *Pool) GetLockMaxActive() int64 {
+	if x != nil && x.LockMaxActive != nil {
+		return *x.LockMaxActive
+	}
+	return 0
+}
+
+func (x *Pool) GetDoneRetention() *durationpb.Duration {
+	if x != nil {
+		return x.DoneRetention
+	}
+	return nil
+}
+
+func (x *Pool) GetEnforcement() Pool_Enforcement {
+	if x != nil {
+		return x.Enforcement
+	}
+	return Pool_ENFORCEMENT_UNSPECIFIED
+}
+
 // Bucket is a token bucket: over any span of time T it grants at most
 // capacity + refill * T / period.
 type Bucket struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names the bucket. Required; 1 to 64 of `A-Z a-z 0-9 . _ -`; not one of
-	// `max_active`, `leave_slots`, `paused`.
+	// `max_active`, `leave_slots`, `paused`, `yield`, `lock_key`, `dedupe_key`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Whom the bucket is for. Required.
 	Scope Bucket_Scope `protobuf:"varint,2,opt,name=scope,proto3,enum=admit.v1.Bucket_Scope" json:"scope,omitempty"`
@@ -445,8 +528,11 @@ type Lane struct {
 	// The most claims of one tenant in one NextDue call, 1 to 1000. Absent means
 	// no limit.
 	TenantCycleLimit *int64 `protobuf:"varint,4,opt,name=tenant_cycle_limit,json=tenantCycleLimit,proto3,oneof" json:"tenant_cycle_limit,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// When the lane takes nothing new for the sake of the lanes above. Absent
+	// means never; refused in the highest lane.
+	Yield         *Yield `protobuf:"bytes,5,opt,name=yield,proto3" json:"yield,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Lane) Reset() {
@@ -507,6 +593,93 @@ func (x *Lane) GetTenantCycleLimit() int64 {
 	return 0
 }
 
+func (x *Lane) GetYield() *Yield {
+	if x != nil {
+		return x.Yield
+	}
+	return nil
+}
+
+// Yield says when a lane takes nothing new: from when the depth of the lanes
+// above it exceeds `above`, or their oldest age exceeds `above_age`, until both
+// are at or under the low marks. Work in hand finishes. Needs at least one of
+// the two.
+type Yield struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What may wait in the lanes above, as in LaneState.depth, 0 to 1,000,000,000.
+	// Absent means that depth does not matter.
+	Above *int64 `protobuf:"varint,1,opt,name=above,proto3,oneof" json:"above,omitempty"`
+	// The depth at which the lane goes on, 0 to above. Absent means half of above.
+	// Needs above.
+	Resume *int64 `protobuf:"varint,2,opt,name=resume,proto3,oneof" json:"resume,omitempty"`
+	// How long the oldest of it may wait, 1 ms to 366 d. Absent means that age
+	// does not matter.
+	AboveAge *durationpb.Duration `protobuf:"bytes,3,opt,name=above_age,json=aboveAge,proto3" json:"above_age,omitempty"`
+	// The age at which the lane goes on, 1 ms to above_age. Absent means half of
+	// above_age. Needs above_age.
+	ResumeAge     *durationpb.Duration `protobuf:"bytes,4,opt,name=resume_age,json=resumeAge,proto3" json:"resume_age,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Yield) Reset() {
+	*x = Yield{}
+	mi := &file_admit_v1_policy_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Yield) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Yield) ProtoMessage() {}
+
+func (x *Yield) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Yield.ProtoReflect.Descriptor instead.
+func (*Yield) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Yield) GetAbove() int64 {
+	if x != nil && x.Above != nil {
+		return *x.Above
+	}
+	return 0
+}
+
+func (x *Yield) GetResume() int64 {
+	if x != nil && x.Resume != nil {
+		return *x.Resume
+	}
+	return 0
+}
+
+func (x *Yield) GetAboveAge() *durationpb.Duration {
+	if x != nil {
+		return x.AboveAge
+	}
+	return nil
+}
+
+func (x *Yield) GetResumeAge() *durationpb.Duration {
+	if x != nil {
+		return x.ResumeAge
+	}
+	return nil
+}
+
 // Tenants says what each tenant may use.
 type Tenants struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -521,7 +694,7 @@ type Tenants struct {
 
 func (x *Tenants) Reset() {
 	*x = Tenants{}
-	mi := &file_admit_v1_policy_proto_msgTypes[4]
+	mi := &file_admit_v1_policy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -533,7 +706,7 @@ func (x *Tenants) String() string {
 func (*Tenants) ProtoMessage() {}
 
 func (x *Tenants) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[4]
+	mi := &file_admit_v1_policy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -546,7 +719,7 @@ func (x *Tenants) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenants.ProtoReflect.Descriptor instead.
 func (*Tenants) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{4}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Tenants) GetDefaults() *Tenant {
@@ -588,7 +761,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_admit_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -600,7 +773,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -613,7 +786,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Tenant) GetId() string {
@@ -675,7 +848,7 @@ type BucketOverride struct {
 
 func (x *BucketOverride) Reset() {
 	*x = BucketOverride{}
-	mi := &file_admit_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -687,7 +860,7 @@ func (x *BucketOverride) String() string {
 func (*BucketOverride) ProtoMessage() {}
 
 func (x *BucketOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -700,7 +873,7 @@ func (x *BucketOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketOverride.ProtoReflect.Descriptor instead.
 func (*BucketOverride) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BucketOverride) GetCapacity() int64 {
@@ -748,7 +921,7 @@ type Retry struct {
 
 func (x *Retry) Reset() {
 	*x = Retry{}
-	mi := &file_admit_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -760,7 +933,7 @@ func (x *Retry) String() string {
 func (*Retry) ProtoMessage() {}
 
 func (x *Retry) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -773,7 +946,7 @@ func (x *Retry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retry.ProtoReflect.Descriptor instead.
 func (*Retry) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Retry) GetMaxAttempts() int32 {
@@ -818,7 +991,7 @@ type Cadence struct {
 
 func (x *Cadence) Reset() {
 	*x = Cadence{}
-	mi := &file_admit_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -830,7 +1003,7 @@ func (x *Cadence) String() string {
 func (*Cadence) ProtoMessage() {}
 
 func (x *Cadence) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -843,7 +1016,7 @@ func (x *Cadence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cadence.ProtoReflect.Descriptor instead.
 func (*Cadence) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Cadence) GetName() string {
@@ -892,14 +1065,22 @@ type Limits struct {
 	// Ended permits remembered, so that a late call learns how its permit ended.
 	// Absent means 100,000; the oldest are forgotten first, and are then
 	// LEASE_LOST.
-	EndedPermits  *int64 `protobuf:"varint,5,opt,name=ended_permits,json=endedPermits,proto3,oneof" json:"ended_permits,omitempty"`
+	EndedPermits *int64 `protobuf:"varint,5,opt,name=ended_permits,json=endedPermits,proto3,oneof" json:"ended_permits,omitempty"`
+	// Requests that wait in line. Absent means 10,000. Beyond it requests that
+	// would wait are shed with QUEUE_FULL.
+	Waiting *int64 `protobuf:"varint,6,opt,name=waiting,proto3,oneof" json:"waiting,omitempty"`
+	// Waiting requests of one tenant. Absent means 1,000. Beyond it as above.
+	WaitingPerTenant *int64 `protobuf:"varint,7,opt,name=waiting_per_tenant,json=waitingPerTenant,proto3,oneof" json:"waiting_per_tenant,omitempty"`
+	// Dedupe keys remembered as done. Absent means 1,000,000. Beyond it requests
+	// with a new key are shed with CARDINALITY.
+	DedupeKeys    *int64 `protobuf:"varint,8,opt,name=dedupe_keys,json=dedupeKeys,proto3,oneof" json:"dedupe_keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_admit_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -911,7 +1092,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -924,7 +1105,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Limits) GetEntries() int64 {
@@ -962,13 +1143,34 @@ func (x *Limits) GetEndedPermits() int64 {
 	return 0
 }
 
+func (x *Limits) GetWaiting() int64 {
+	if x != nil && x.Waiting != nil {
+		return *x.Waiting
+	}
+	return 0
+}
+
+func (x *Limits) GetWaitingPerTenant() int64 {
+	if x != nil && x.WaitingPerTenant != nil {
+		return *x.WaitingPerTenant
+	}
+	return 0
+}
+
+func (x *Limits) GetDedupeKeys() int64 {
+	if x != nil && x.DedupeKeys != nil {
+		return *x.DedupeKeys
+	}
+	return 0
+}
+
 var File_admit_v1_policy_proto protoreflect.FileDescriptor
 
 const file_admit_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x15admit/v1/policy.proto\x12\badmit.v1\x1a\x1egoogle/protobuf/duration.proto\".\n" +
 	"\x06Policy\x12$\n" +
-	"\x05pools\x18\x01 \x03(\v2\x0e.admit.v1.PoolR\x05pools\"\xbd\x04\n" +
+	"\x05pools\x18\x01 \x03(\v2\x0e.admit.v1.PoolR\x05pools\"\xc3\x06\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\"\n" +
 	"\n" +
@@ -985,11 +1187,20 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\tmax_pause\x18\t \x01(\v2\x19.google.protobuf.DurationR\bmaxPause\x12(\n" +
 	"\x06limits\x18\n" +
 	" \x01(\v2\x10.admit.v1.LimitsR\x06limits\x12-\n" +
-	"\bcadences\x18\v \x03(\v2\x11.admit.v1.CadenceR\bcadences\x1a=\n" +
+	"\bcadences\x18\v \x03(\v2\x11.admit.v1.CadenceR\bcadences\x12+\n" +
+	"\x0flock_max_active\x18\f \x01(\x03H\x01R\rlockMaxActive\x88\x01\x01\x12@\n" +
+	"\x0edone_retention\x18\r \x01(\v2\x19.google.protobuf.DurationR\rdoneRetention\x12<\n" +
+	"\venforcement\x18\x0e \x01(\x0e2\x1a.admit.v1.Pool.EnforcementR\venforcement\x1a=\n" +
 	"\x0fCategoriesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
-	"\v_max_active\"\xa7\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"C\n" +
+	"\vEnforcement\x12\x1b\n" +
+	"\x17ENFORCEMENT_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aENFORCE\x10\x01\x12\n" +
+	"\n" +
+	"\x06SHADOW\x10\x02B\r\n" +
+	"\v_max_activeB\x12\n" +
+	"\x10_lock_max_active\"\xa7\x03\n" +
 	"\x06Bucket\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x05scope\x18\x02 \x01(\x0e2\x16.admit.v1.Bucket.ScopeR\x05scope\x12\x1f\n" +
@@ -1010,17 +1221,26 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x06PERMIT\x10\x02B\v\n" +
 	"\t_capacityB\t\n" +
-	"\a_refill\"\x89\x02\n" +
+	"\a_refill\"\xb0\x02\n" +
 	"\x04Lane\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
 	"\vleave_slots\x18\x02 \x01(\x03R\n" +
 	"leaveSlots\x12B\n" +
 	"\fleave_tokens\x18\x03 \x03(\v2\x1f.admit.v1.Lane.LeaveTokensEntryR\vleaveTokens\x121\n" +
-	"\x12tenant_cycle_limit\x18\x04 \x01(\x03H\x00R\x10tenantCycleLimit\x88\x01\x01\x1a>\n" +
+	"\x12tenant_cycle_limit\x18\x04 \x01(\x03H\x00R\x10tenantCycleLimit\x88\x01\x01\x12%\n" +
+	"\x05yield\x18\x05 \x01(\v2\x0f.admit.v1.YieldR\x05yield\x1a>\n" +
 	"\x10LeaveTokensEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\x15\n" +
-	"\x13_tenant_cycle_limit\"g\n" +
+	"\x13_tenant_cycle_limit\"\xc6\x01\n" +
+	"\x05Yield\x12\x19\n" +
+	"\x05above\x18\x01 \x01(\x03H\x00R\x05above\x88\x01\x01\x12\x1b\n" +
+	"\x06resume\x18\x02 \x01(\x03H\x01R\x06resume\x88\x01\x01\x126\n" +
+	"\tabove_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\baboveAge\x128\n" +
+	"\n" +
+	"resume_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tresumeAgeB\b\n" +
+	"\x06_aboveB\t\n" +
+	"\a_resume\"g\n" +
 	"\aTenants\x12,\n" +
 	"\bdefaults\x18\x01 \x01(\v2\x10.admit.v1.TenantR\bdefaults\x12.\n" +
 	"\toverrides\x18\x02 \x03(\v2\x10.admit.v1.TenantR\toverrides\"\xdb\x02\n" +
@@ -1055,21 +1275,29 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\x04base\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04base\x12\x1b\n" +
 	"\x06factor\x18\x03 \x01(\x03H\x00R\x06factor\x88\x01\x01\x12+\n" +
 	"\x03max\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03maxB\t\n" +
-	"\a_factor\"\x9a\x02\n" +
+	"\a_factor\"\xc5\x03\n" +
 	"\x06Limits\x12\x1d\n" +
 	"\aentries\x18\x01 \x01(\x03H\x00R\aentries\x88\x01\x01\x121\n" +
 	"\x12entries_per_tenant\x18\x02 \x01(\x03H\x01R\x10entriesPerTenant\x88\x01\x01\x12\x1d\n" +
 	"\atenants\x18\x03 \x01(\x03H\x02R\atenants\x88\x01\x01\x12$\n" +
 	"\vrequest_ids\x18\x04 \x01(\x03H\x03R\n" +
 	"requestIds\x88\x01\x01\x12(\n" +
-	"\rended_permits\x18\x05 \x01(\x03H\x04R\fendedPermits\x88\x01\x01B\n" +
+	"\rended_permits\x18\x05 \x01(\x03H\x04R\fendedPermits\x88\x01\x01\x12\x1d\n" +
+	"\awaiting\x18\x06 \x01(\x03H\x05R\awaiting\x88\x01\x01\x121\n" +
+	"\x12waiting_per_tenant\x18\a \x01(\x03H\x06R\x10waitingPerTenant\x88\x01\x01\x12$\n" +
+	"\vdedupe_keys\x18\b \x01(\x03H\aR\n" +
+	"dedupeKeys\x88\x01\x01B\n" +
 	"\n" +
 	"\b_entriesB\x15\n" +
 	"\x13_entries_per_tenantB\n" +
 	"\n" +
 	"\b_tenantsB\x0e\n" +
 	"\f_request_idsB\x10\n" +
-	"\x0e_ended_permitsB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
+	"\x0e_ended_permitsB\n" +
+	"\n" +
+	"\b_waitingB\x15\n" +
+	"\x13_waiting_per_tenantB\x0e\n" +
+	"\f_dedupe_keysB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
 var (
 	file_admit_v1_policy_proto_rawDescOnce sync.Once
@@ -1083,55 +1311,62 @@ func file_admit_v1_policy_proto_rawDescGZIP() []byte {
 	return file_admit_v1_policy_proto_rawDescData
 }
 
-var file_admit_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_admit_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_admit_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_admit_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_admit_v1_policy_proto_goTypes = []any{
-	(Bucket_Scope)(0),           // 0: admit.v1.Bucket.Scope
-	(Bucket_Charge)(0),          // 1: admit.v1.Bucket.Charge
-	(*Policy)(nil),              // 2: admit.v1.Policy
-	(*Pool)(nil),                // 3: admit.v1.Pool
-	(*Bucket)(nil),              // 4: admit.v1.Bucket
-	(*Lane)(nil),                // 5: admit.v1.Lane
-	(*Tenants)(nil),             // 6: admit.v1.Tenants
-	(*Tenant)(nil),              // 7: admit.v1.Tenant
-	(*BucketOverride)(nil),      // 8: admit.v1.BucketOverride
-	(*Retry)(nil),               // 9: admit.v1.Retry
-	(*Cadence)(nil),             // 10: admit.v1.Cadence
-	(*Limits)(nil),              // 11: admit.v1.Limits
-	nil,                         // 12: admit.v1.Pool.CategoriesEntry
-	nil,                         // 13: admit.v1.Lane.LeaveTokensEntry
-	nil,                         // 14: admit.v1.Tenant.BucketsEntry
-	(*durationpb.Duration)(nil), // 15: google.protobuf.Duration
+	(Pool_Enforcement)(0),       // 0: admit.v1.Pool.Enforcement
+	(Bucket_Scope)(0),           // 1: admit.v1.Bucket.Scope
+	(Bucket_Charge)(0),          // 2: admit.v1.Bucket.Charge
+	(*Policy)(nil),              // 3: admit.v1.Policy
+	(*Pool)(nil),                // 4: admit.v1.Pool
+	(*Bucket)(nil),              // 5: admit.v1.Bucket
+	(*Lane)(nil),                // 6: admit.v1.Lane
+	(*Yield)(nil),               // 7: admit.v1.Yield
+	(*Tenants)(nil),             // 8: admit.v1.Tenants
+	(*Tenant)(nil),              // 9: admit.v1.Tenant
+	(*BucketOverride)(nil),      // 10: admit.v1.BucketOverride
+	(*Retry)(nil),               // 11: admit.v1.Retry
+	(*Cadence)(nil),             // 12: admit.v1.Cadence
+	(*Limits)(nil),              // 13: admit.v1.Limits
+	nil,                         // 14: admit.v1.Pool.CategoriesEntry
+	nil,                         // 15: admit.v1.Lane.LeaveTokensEntry
+	nil,                         // 16: admit.v1.Tenant.BucketsEntry
+	(*durationpb.Duration)(nil), // 17: google.protobuf.Duration
 }
 var file_admit_v1_policy_proto_depIdxs = []int32{
-	3,  // 0: admit.v1.Policy.pools:type_name -> admit.v1.Pool
-	15, // 1: admit.v1.Pool.permit_ttl:type_name -> google.protobuf.Duration
-	4,  // 2: admit.v1.Pool.buckets:type_name -> admit.v1.Bucket
-	5,  // 3: admit.v1.Pool.lanes:type_name -> admit.v1.Lane
-	12, // 4: admit.v1.Pool.categories:type_name -> admit.v1.Pool.CategoriesEntry
-	6,  // 5: admit.v1.Pool.tenants:type_name -> admit.v1.Tenants
-	9,  // 6: admit.v1.Pool.retry:type_name -> admit.v1.Retry
-	15, // 7: admit.v1.Pool.max_pause:type_name -> google.protobuf.Duration
-	11, // 8: admit.v1.Pool.limits:type_name -> admit.v1.Limits
-	10, // 9: admit.v1.Pool.cadences:type_name -> admit.v1.Cadence
-	0,  // 10: admit.v1.Bucket.scope:type_name -> admit.v1.Bucket.Scope
-	15, // 11: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
-	1,  // 12: admit.v1.Bucket.charge:type_name -> admit.v1.Bucket.Charge
-	13, // 13: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
-	7,  // 14: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
-	7,  // 15: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
-	14, // 16: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
-	15, // 17: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
-	15, // 18: admit.v1.Retry.base:type_name -> google.protobuf.Duration
-	15, // 19: admit.v1.Retry.max:type_name -> google.protobuf.Duration
-	15, // 20: admit.v1.Cadence.base:type_name -> google.protobuf.Duration
-	15, // 21: admit.v1.Cadence.max:type_name -> google.protobuf.Duration
-	8,  // 22: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	4,  // 0: admit.v1.Policy.pools:type_name -> admit.v1.Pool
+	17, // 1: admit.v1.Pool.permit_ttl:type_name -> google.protobuf.Duration
+	5,  // 2: admit.v1.Pool.buckets:type_name -> admit.v1.Bucket
+	6,  // 3: admit.v1.Pool.lanes:type_name -> admit.v1.Lane
+	14, // 4: admit.v1.Pool.categories:type_name -> admit.v1.Pool.CategoriesEntry
+	8,  // 5: admit.v1.Pool.tenants:type_name -> admit.v1.Tenants
+	11, // 6: admit.v1.Pool.retry:type_name -> admit.v1.Retry
+	17, // 7: admit.v1.Pool.max_pause:type_name -> google.protobuf.Duration
+	13, // 8: admit.v1.Pool.limits:type_name -> admit.v1.Limits
+	12, // 9: admit.v1.Pool.cadences:type_name -> admit.v1.Cadence
+	17, // 10: admit.v1.Pool.done_retention:type_name -> google.protobuf.Duration
+	0,  // 11: admit.v1.Pool.enforcement:type_name -> admit.v1.Pool.Enforcement
+	1,  // 12: admit.v1.Bucket.scope:type_name -> admit.v1.Bucket.Scope
+	17, // 13: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
+	2,  // 14: admit.v1.Bucket.charge:type_name -> admit.v1.Bucket.Charge
+	15, // 15: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
+	7,  // 16: admit.v1.Lane.yield:type_name -> admit.v1.Yield
+	17, // 17: admit.v1.Yield.above_age:type_name -> google.protobuf.Duration
+	17, // 18: admit.v1.Yield.resume_age:type_name -> google.protobuf.Duration
+	9,  // 19: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
+	9,  // 20: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
+	16, // 21: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
+	17, // 22: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
+	17, // 23: admit.v1.Retry.base:type_name -> google.protobuf.Duration
+	17, // 24: admit.v1.Retry.max:type_name -> google.protobuf.Duration
+	17, // 25: admit.v1.Cadence.base:type_name -> google.protobuf.Duration
+	17, // 26: admit.v1.Cadence.max:type_name -> google.protobuf.Duration
+	10, // 27: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_policy_proto_init() }
@@ -1142,18 +1377,19 @@ func file_admit_v1_policy_proto_init() {
 	file_admit_v1_policy_proto_msgTypes[1].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[2].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[3].OneofWrappers = []any{}
-	file_admit_v1_policy_proto_msgTypes[5].OneofWrappers = []any{}
+	file_admit_v1_policy_proto_msgTypes[4].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[6].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[7].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[8].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[9].OneofWrappers = []any{}
+	file_admit_v1_policy_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_policy_proto_rawDesc), len(file_admit_v1_policy_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   13,
+			NumEnums:      3,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -264,11 +264,14 @@ type LaneState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lane's name.
 	Lane string `protobuf:"bytes,1,opt,name=lane,proto3" json:"lane,omitempty"`
-	// Entries that are due, unclaimed and could be served but for the pool's own
-	// limits: those of tenants that are neither paused nor at a limit of theirs.
+	// What could be served but for the pool's own limits: entries that are due and
+	// unclaimed, waiting requests and reported demand, of tenants that are neither
+	// paused nor at a limit of theirs.
 	Depth int64 `protobuf:"varint,2,opt,name=depth,proto3" json:"depth,omitempty"`
-	// How long the oldest of them has been due. Absent if depth is 0.
-	OldestAge     *durationpb.Duration `protobuf:"bytes,3,opt,name=oldest_age,json=oldestAge,proto3" json:"oldest_age,omitempty"`
+	// How long the oldest of them has been due or waiting. Absent if depth is 0.
+	OldestAge *durationpb.Duration `protobuf:"bytes,3,opt,name=oldest_age,json=oldestAge,proto3" json:"oldest_age,omitempty"`
+	// It takes nothing new for the sake of the lanes above.
+	Yielding      bool `protobuf:"varint,4,opt,name=yielding,proto3" json:"yielding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -324,6 +327,13 @@ func (x *LaneState) GetOldestAge() *durationpb.Duration {
 	return nil
 }
 
+func (x *LaneState) GetYielding() bool {
+	if x != nil {
+		return x.Yielding
+	}
+	return false
+}
+
 // HeldTenant is what one tenant has held back in one lane.
 type HeldTenant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -335,11 +345,13 @@ type HeldTenant struct {
 	Reason Reason `protobuf:"varint,3,opt,name=reason,proto3,enum=admit.v1.Reason" json:"reason,omitempty"`
 	// Entries that are due and unclaimed.
 	Due int64 `protobuf:"varint,4,opt,name=due,proto3" json:"due,omitempty"`
-	// How long the oldest of them has been due.
-	OldestAge *durationpb.Duration `protobuf:"bytes,5,opt,name=oldest_age,json=oldestAge,proto3" json:"oldest_age,omitempty"`
+	// Requests that wait in line.
+	Waiting int64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// How long the oldest of these has been due or waiting.
+	OldestAge *durationpb.Duration `protobuf:"bytes,6,opt,name=oldest_age,json=oldestAge,proto3" json:"oldest_age,omitempty"`
 	// The least time after which one more could be served, if nothing else
 	// takes it. Absent where time alone frees nothing.
-	RetryAfter    *durationpb.Duration `protobuf:"bytes,6,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
+	RetryAfter    *durationpb.Duration `protobuf:"bytes,7,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -398,6 +410,13 @@ func (x *HeldTenant) GetReason() Reason {
 func (x *HeldTenant) GetDue() int64 {
 	if x != nil {
 		return x.Due
+	}
+	return 0
+}
+
+func (x *HeldTenant) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
 	}
 	return 0
 }
@@ -483,21 +502,23 @@ const file_admit_v1_shedding_proto_rawDesc = "" +
 	"\x05lanes\x18\x04 \x03(\v2\x13.admit.v1.LaneStateR\x05lanes\x12(\n" +
 	"\x04held\x18\x05 \x03(\v2\x14.admit.v1.HeldTenantR\x04held\x12+\n" +
 	"\x06totals\x18\x06 \x03(\v2\x13.admit.v1.HeldTotalR\x06totals\x12\x12\n" +
-	"\x04more\x18\a \x01(\bR\x04more\"o\n" +
+	"\x04more\x18\a \x01(\bR\x04more\"\x8b\x01\n" +
 	"\tLaneState\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\tR\x04lane\x12\x14\n" +
 	"\x05depth\x18\x02 \x01(\x03R\x05depth\x128\n" +
 	"\n" +
-	"oldest_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\toldestAge\"\xea\x01\n" +
+	"oldest_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\toldestAge\x12\x1a\n" +
+	"\byielding\x18\x04 \x01(\bR\byielding\"\x84\x02\n" +
 	"\n" +
 	"HeldTenant\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x12\n" +
 	"\x04lane\x18\x02 \x01(\tR\x04lane\x12(\n" +
 	"\x06reason\x18\x03 \x01(\x0e2\x10.admit.v1.ReasonR\x06reason\x12\x10\n" +
-	"\x03due\x18\x04 \x01(\x03R\x03due\x128\n" +
+	"\x03due\x18\x04 \x01(\x03R\x03due\x12\x18\n" +
+	"\awaiting\x18\x05 \x01(\x03R\awaiting\x128\n" +
 	"\n" +
-	"oldest_age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\toldestAge\x12:\n" +
-	"\vretry_after\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"oldest_age\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\toldestAge\x12:\n" +
+	"\vretry_after\x18\a \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"retryAfter\"O\n" +
 	"\tHeldTotal\x12(\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x10.admit.v1.ReasonR\x06reason\x12\x18\n" +

@@ -163,7 +163,9 @@ type PoolHealth struct {
 	// Held (tenant, lane) pairs for each reason.
 	Held []*HeldTotal `protobuf:"bytes,9,rep,name=held,proto3" json:"held,omitempty"`
 	// Boundaries of fixed grids that were missed for good, since the pool exists.
-	Skipped       int64 `protobuf:"varint,10,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	Skipped int64 `protobuf:"varint,10,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	// Requests that wait in line.
+	Waiting       int64 `protobuf:"varint,11,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -268,6 +270,13 @@ func (x *PoolHealth) GetSkipped() int64 {
 	return 0
 }
 
+func (x *PoolHealth) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
 // LaneHealth is how one lane stands.
 type LaneHealth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -275,12 +284,16 @@ type LaneHealth struct {
 	Lane string `protobuf:"bytes,1,opt,name=lane,proto3" json:"lane,omitempty"`
 	// As in LaneState.
 	Depth int64 `protobuf:"varint,2,opt,name=depth,proto3" json:"depth,omitempty"`
-	// How long the oldest entry counted in depth has been due.
+	// As in LaneState.
 	OldestAge *durationpb.Duration `protobuf:"bytes,3,opt,name=oldest_age,json=oldestAge,proto3" json:"oldest_age,omitempty"`
 	// Live permits in this lane.
 	Active int64 `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
 	// An operator paused the lane.
-	Paused        bool `protobuf:"varint,5,opt,name=paused,proto3" json:"paused,omitempty"`
+	Paused bool `protobuf:"varint,5,opt,name=paused,proto3" json:"paused,omitempty"`
+	// As in LaneState.
+	Yielding bool `protobuf:"varint,6,opt,name=yielding,proto3" json:"yielding,omitempty"`
+	// Requests that wait in line for this lane.
+	Waiting       int64 `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -348,6 +361,20 @@ func (x *LaneHealth) GetPaused() bool {
 		return x.Paused
 	}
 	return false
+}
+
+func (x *LaneHealth) GetYielding() bool {
+	if x != nil {
+		return x.Yielding
+	}
+	return false
+}
+
+func (x *LaneHealth) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
 }
 
 // BucketHealth is how one bucket stands.
@@ -444,7 +471,7 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\x05pools\x18\x01 \x03(\v2\x14.admit.v1.PoolHealthR\x05pools\x12<\n" +
 	"\fcluster_time\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\vclusterTime\x12\x1b\n" +
 	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\x12'\n" +
-	"\x0fpolicy_revision\x18\x04 \x01(\x03R\x0epolicyRevision\"\xd4\x02\n" +
+	"\x0fpolicy_revision\x18\x04 \x01(\x03R\x0epolicyRevision\"\xee\x02\n" +
 	"\n" +
 	"PoolHealth\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
@@ -458,8 +485,9 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\x04dead\x18\b \x01(\x03R\x04dead\x12'\n" +
 	"\x04held\x18\t \x03(\v2\x13.admit.v1.HeldTotalR\x04held\x12\x18\n" +
 	"\askipped\x18\n" +
-	" \x01(\x03R\askippedB\r\n" +
-	"\v_max_active\"\xa0\x01\n" +
+	" \x01(\x03R\askipped\x12\x18\n" +
+	"\awaiting\x18\v \x01(\x03R\awaitingB\r\n" +
+	"\v_max_active\"\xd6\x01\n" +
 	"\n" +
 	"LaneHealth\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\tR\x04lane\x12\x14\n" +
@@ -467,7 +495,9 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\n" +
 	"oldest_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\toldestAge\x12\x16\n" +
 	"\x06active\x18\x04 \x01(\x03R\x06active\x12\x16\n" +
-	"\x06paused\x18\x05 \x01(\bR\x06paused\"\xaa\x01\n" +
+	"\x06paused\x18\x05 \x01(\bR\x06paused\x12\x1a\n" +
+	"\byielding\x18\x06 \x01(\bR\byielding\x12\x18\n" +
+	"\awaiting\x18\a \x01(\x03R\awaiting\"\xaa\x01\n" +
 	"\fBucketHealth\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x03R\x05level\x12\x1a\n" +

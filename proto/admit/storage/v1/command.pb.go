@@ -119,6 +119,8 @@ type Op struct {
 	//	*Op_Release
 	//	*Op_Schedule
 	//	*Op_Unschedule
+	//	*Op_Detach
+	//	*Op_ReportDemand
 	Kind          isOp_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -242,6 +244,24 @@ func (x *Op) GetUnschedule() *Unschedule {
 	return nil
 }
 
+func (x *Op) GetDetach() *Detach {
+	if x != nil {
+		if x, ok := x.Kind.(*Op_Detach); ok {
+			return x.Detach
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetReportDemand() *ReportDemand {
+	if x != nil {
+		if x, ok := x.Kind.(*Op_ReportDemand); ok {
+			return x.ReportDemand
+		}
+	}
+	return nil
+}
+
 type isOp_Kind interface {
 	isOp_Kind()
 }
@@ -291,6 +311,16 @@ type Op_Unschedule struct {
 	Unschedule *Unschedule `protobuf:"bytes,9,opt,name=unschedule,proto3,oneof"`
 }
 
+type Op_Detach struct {
+	// Says that nobody listens for a waiting request.
+	Detach *Detach `protobuf:"bytes,10,opt,name=detach,proto3,oneof"`
+}
+
+type Op_ReportDemand struct {
+	// Says what waits elsewhere.
+	ReportDemand *ReportDemand `protobuf:"bytes,11,opt,name=report_demand,json=reportDemand,proto3,oneof"`
+}
+
 func (*Op_TermStart) isOp_Kind() {}
 
 func (*Op_ApplyPolicy) isOp_Kind() {}
@@ -308,6 +338,10 @@ func (*Op_Release) isOp_Kind() {}
 func (*Op_Schedule) isOp_Kind() {}
 
 func (*Op_Unschedule) isOp_Kind() {}
+
+func (*Op_Detach) isOp_Kind() {}
+
+func (*Op_ReportDemand) isOp_Kind() {}
 
 // TermStart opens a leader's term.
 type TermStart struct {
@@ -502,7 +536,21 @@ type Acquire struct {
 	// Who will work, or empty.
 	WorkerId string `protobuf:"bytes,7,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	// 64 random bits for the permit's token.
-	Nonce         uint64 `protobuf:"fixed64,8,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Nonce uint64 `protobuf:"fixed64,8,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	// How long to wait in line, in nanoseconds.
+	MaxWait int64 `protobuf:"varint,9,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	// The lock, or empty.
+	LockKey string `protobuf:"bytes,10,opt,name=lock_key,json=lockKey,proto3" json:"lock_key,omitempty"`
+	// The job, or empty.
+	DedupeKey string `protobuf:"bytes,11,opt,name=dedupe_key,json=dedupeKey,proto3" json:"dedupe_key,omitempty"`
+	// When the caller first sent it, in nanoseconds since the Unix epoch, or 0.
+	IssuedAt int64 `protobuf:"varint,12,opt,name=issued_at,json=issuedAt,proto3" json:"issued_at,omitempty"`
+	// Whether to take no slot.
+	RateOnly bool `protobuf:"varint,13,opt,name=rate_only,json=rateOnly,proto3" json:"rate_only,omitempty"`
+	// Whether to make a permit all the same.
+	Settle bool `protobuf:"varint,14,opt,name=settle,proto3" json:"settle,omitempty"`
+	// What waits behind it, or -1 if not told.
+	Backlog       int64 `protobuf:"zigzag64,15,opt,name=backlog,proto3" json:"backlog,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -593,6 +641,238 @@ func (x *Acquire) GetNonce() uint64 {
 	return 0
 }
 
+func (x *Acquire) GetMaxWait() int64 {
+	if x != nil {
+		return x.MaxWait
+	}
+	return 0
+}
+
+func (x *Acquire) GetLockKey() string {
+	if x != nil {
+		return x.LockKey
+	}
+	return ""
+}
+
+func (x *Acquire) GetDedupeKey() string {
+	if x != nil {
+		return x.DedupeKey
+	}
+	return ""
+}
+
+func (x *Acquire) GetIssuedAt() int64 {
+	if x != nil {
+		return x.IssuedAt
+	}
+	return 0
+}
+
+func (x *Acquire) GetRateOnly() bool {
+	if x != nil {
+		return x.RateOnly
+	}
+	return false
+}
+
+func (x *Acquire) GetSettle() bool {
+	if x != nil {
+		return x.Settle
+	}
+	return false
+}
+
+func (x *Acquire) GetBacklog() int64 {
+	if x != nil {
+		return x.Backlog
+	}
+	return 0
+}
+
+// WaiterKey is where a request began to wait.
+type WaiterKey struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The log index.
+	Index uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// The place in that entry.
+	Position      uint32 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaiterKey) Reset() {
+	*x = WaiterKey{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaiterKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaiterKey) ProtoMessage() {}
+
+func (x *WaiterKey) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaiterKey.ProtoReflect.Descriptor instead.
+func (*WaiterKey) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *WaiterKey) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *WaiterKey) GetPosition() uint32 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+// Detach says that nobody listens for a waiting request any more.
+type Detach struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The request.
+	Waiter        *WaiterKey `protobuf:"bytes,1,opt,name=waiter,proto3" json:"waiter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Detach) Reset() {
+	*x = Detach{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Detach) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Detach) ProtoMessage() {}
+
+func (x *Detach) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Detach.ProtoReflect.Descriptor instead.
+func (*Detach) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Detach) GetWaiter() *WaiterKey {
+	if x != nil {
+		return x.Waiter
+	}
+	return nil
+}
+
+// ReportDemand says what waits in a queue elsewhere.
+type ReportDemand struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The tenant.
+	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The category, or empty for the tenant's own lane.
+	Category string `protobuf:"bytes,3,opt,name=category,proto3" json:"category,omitempty"`
+	// How much waits.
+	Backlog int64 `protobuf:"varint,4,opt,name=backlog,proto3" json:"backlog,omitempty"`
+	// How long it holds, in nanoseconds, or 0 for the usual.
+	Ttl           int64 `protobuf:"varint,5,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportDemand) Reset() {
+	*x = ReportDemand{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportDemand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportDemand) ProtoMessage() {}
+
+func (x *ReportDemand) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportDemand.ProtoReflect.Descriptor instead.
+func (*ReportDemand) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ReportDemand) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *ReportDemand) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *ReportDemand) GetCategory() string {
+	if x != nil {
+		return x.Category
+	}
+	return ""
+}
+
+func (x *ReportDemand) GetBacklog() int64 {
+	if x != nil {
+		return x.Backlog
+	}
+	return 0
+}
+
+func (x *ReportDemand) GetTtl() int64 {
+	if x != nil {
+		return x.Ttl
+	}
+	return 0
+}
+
 // NextDue claims due entries.
 type NextDue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -616,7 +896,7 @@ type NextDue struct {
 
 func (x *NextDue) Reset() {
 	*x = NextDue{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +908,7 @@ func (x *NextDue) String() string {
 func (*NextDue) ProtoMessage() {}
 
 func (x *NextDue) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +921,7 @@ func (x *NextDue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextDue.ProtoReflect.Descriptor instead.
 func (*NextDue) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{6}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *NextDue) GetPool() string {
@@ -706,7 +986,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -718,7 +998,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -731,7 +1011,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{7}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Renew) GetTokens() []*Token {
@@ -770,7 +1050,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +1062,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +1075,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{8}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Release) GetToken() *Token {
@@ -857,7 +1137,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +1149,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +1162,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{9}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Token) GetEpoch() uint32 {
@@ -926,7 +1206,7 @@ type Schedule struct {
 
 func (x *Schedule) Reset() {
 	*x = Schedule{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1218,7 @@ func (x *Schedule) String() string {
 func (*Schedule) ProtoMessage() {}
 
 func (x *Schedule) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1231,7 @@ func (x *Schedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Schedule.ProtoReflect.Descriptor instead.
 func (*Schedule) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{10}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Schedule) GetPool() string {
@@ -999,7 +1279,7 @@ type EntrySpec struct {
 
 func (x *EntrySpec) Reset() {
 	*x = EntrySpec{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1291,7 @@ func (x *EntrySpec) String() string {
 func (*EntrySpec) ProtoMessage() {}
 
 func (x *EntrySpec) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1304,7 @@ func (x *EntrySpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntrySpec.ProtoReflect.Descriptor instead.
 func (*EntrySpec) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{11}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EntrySpec) GetTenant() string {
@@ -1119,7 +1399,7 @@ type Unschedule struct {
 
 func (x *Unschedule) Reset() {
 	*x = Unschedule{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1131,7 +1411,7 @@ func (x *Unschedule) String() string {
 func (*Unschedule) ProtoMessage() {}
 
 func (x *Unschedule) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1144,7 +1424,7 @@ func (x *Unschedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unschedule.ProtoReflect.Descriptor instead.
 func (*Unschedule) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{12}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Unschedule) GetPool() string {
@@ -1177,7 +1457,7 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\bproposal\x18\x01 \x01(\x06R\bproposal\x12\f\n" +
 	"\x01t\x18\x02 \x01(\x03R\x01t\x12\f\n" +
 	"\x01w\x18\x03 \x01(\x03R\x01w\x12&\n" +
-	"\x03ops\x18\x04 \x03(\v2\x14.admit.storage.v1.OpR\x03ops\"\x90\x04\n" +
+	"\x03ops\x18\x04 \x03(\v2\x14.admit.storage.v1.OpR\x03ops\"\x8b\x05\n" +
 	"\x02Op\x12<\n" +
 	"\n" +
 	"term_start\x18\x01 \x01(\v2\x1b.admit.storage.v1.TermStartH\x00R\ttermStart\x12B\n" +
@@ -1190,7 +1470,10 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\bschedule\x18\b \x01(\v2\x1a.admit.storage.v1.ScheduleH\x00R\bschedule\x12>\n" +
 	"\n" +
 	"unschedule\x18\t \x01(\v2\x1c.admit.storage.v1.UnscheduleH\x00R\n" +
-	"unscheduleB\x06\n" +
+	"unschedule\x122\n" +
+	"\x06detach\x18\n" +
+	" \x01(\v2\x18.admit.storage.v1.DetachH\x00R\x06detach\x12E\n" +
+	"\rreport_demand\x18\v \x01(\v2\x1e.admit.storage.v1.ReportDemandH\x00R\freportDemandB\x06\n" +
 	"\x04kind\"\x1d\n" +
 	"\tTermStart\x12\x10\n" +
 	"\x03gap\x18\x01 \x01(\x03R\x03gap\"l\n" +
@@ -1201,7 +1484,7 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x16\n" +
-	"\x06resume\x18\x04 \x01(\bR\x06resume\"\xc9\x01\n" +
+	"\x06resume\x18\x04 \x01(\bR\x06resume\"\x8a\x03\n" +
 	"\aAcquire\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
@@ -1211,7 +1494,27 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x06 \x01(\tR\trequestId\x12\x1b\n" +
 	"\tworker_id\x18\a \x01(\tR\bworkerId\x12\x14\n" +
-	"\x05nonce\x18\b \x01(\x06R\x05nonce\"\xb4\x01\n" +
+	"\x05nonce\x18\b \x01(\x06R\x05nonce\x12\x19\n" +
+	"\bmax_wait\x18\t \x01(\x03R\amaxWait\x12\x19\n" +
+	"\block_key\x18\n" +
+	" \x01(\tR\alockKey\x12\x1d\n" +
+	"\n" +
+	"dedupe_key\x18\v \x01(\tR\tdedupeKey\x12\x1b\n" +
+	"\tissued_at\x18\f \x01(\x03R\bissuedAt\x12\x1b\n" +
+	"\trate_only\x18\r \x01(\bR\brateOnly\x12\x16\n" +
+	"\x06settle\x18\x0e \x01(\bR\x06settle\x12\x18\n" +
+	"\abacklog\x18\x0f \x01(\x12R\abacklog\"=\n" +
+	"\tWaiterKey\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\rR\bposition\"=\n" +
+	"\x06Detach\x123\n" +
+	"\x06waiter\x18\x01 \x01(\v2\x1b.admit.storage.v1.WaiterKeyR\x06waiter\"\x82\x01\n" +
+	"\fReportDemand\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
+	"\bcategory\x18\x03 \x01(\tR\bcategory\x12\x18\n" +
+	"\abacklog\x18\x04 \x01(\x03R\abacklog\x12\x10\n" +
+	"\x03ttl\x18\x05 \x01(\x03R\x03ttl\"\xb4\x01\n" +
 	"\aNextDue\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x1b\n" +
 	"\tmax_items\x18\x02 \x01(\x03R\bmaxItems\x12\x10\n" +
@@ -1272,22 +1575,25 @@ func file_admit_storage_v1_command_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_command_proto_rawDescData
 }
 
-var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_admit_storage_v1_command_proto_goTypes = []any{
-	(*Command)(nil),     // 0: admit.storage.v1.Command
-	(*Op)(nil),          // 1: admit.storage.v1.Op
-	(*TermStart)(nil),   // 2: admit.storage.v1.TermStart
-	(*ApplyPolicy)(nil), // 3: admit.storage.v1.ApplyPolicy
-	(*Pause)(nil),       // 4: admit.storage.v1.Pause
-	(*Acquire)(nil),     // 5: admit.storage.v1.Acquire
-	(*NextDue)(nil),     // 6: admit.storage.v1.NextDue
-	(*Renew)(nil),       // 7: admit.storage.v1.Renew
-	(*Release)(nil),     // 8: admit.storage.v1.Release
-	(*Token)(nil),       // 9: admit.storage.v1.Token
-	(*Schedule)(nil),    // 10: admit.storage.v1.Schedule
-	(*EntrySpec)(nil),   // 11: admit.storage.v1.EntrySpec
-	(*Unschedule)(nil),  // 12: admit.storage.v1.Unschedule
-	(*Policy)(nil),      // 13: admit.storage.v1.Policy
+	(*Command)(nil),      // 0: admit.storage.v1.Command
+	(*Op)(nil),           // 1: admit.storage.v1.Op
+	(*TermStart)(nil),    // 2: admit.storage.v1.TermStart
+	(*ApplyPolicy)(nil),  // 3: admit.storage.v1.ApplyPolicy
+	(*Pause)(nil),        // 4: admit.storage.v1.Pause
+	(*Acquire)(nil),      // 5: admit.storage.v1.Acquire
+	(*WaiterKey)(nil),    // 6: admit.storage.v1.WaiterKey
+	(*Detach)(nil),       // 7: admit.storage.v1.Detach
+	(*ReportDemand)(nil), // 8: admit.storage.v1.ReportDemand
+	(*NextDue)(nil),      // 9: admit.storage.v1.NextDue
+	(*Renew)(nil),        // 10: admit.storage.v1.Renew
+	(*Release)(nil),      // 11: admit.storage.v1.Release
+	(*Token)(nil),        // 12: admit.storage.v1.Token
+	(*Schedule)(nil),     // 13: admit.storage.v1.Schedule
+	(*EntrySpec)(nil),    // 14: admit.storage.v1.EntrySpec
+	(*Unschedule)(nil),   // 15: admit.storage.v1.Unschedule
+	(*Policy)(nil),       // 16: admit.storage.v1.Policy
 }
 var file_admit_storage_v1_command_proto_depIdxs = []int32{
 	1,  // 0: admit.storage.v1.Command.ops:type_name -> admit.storage.v1.Op
@@ -1295,20 +1601,23 @@ var file_admit_storage_v1_command_proto_depIdxs = []int32{
 	3,  // 2: admit.storage.v1.Op.apply_policy:type_name -> admit.storage.v1.ApplyPolicy
 	4,  // 3: admit.storage.v1.Op.pause:type_name -> admit.storage.v1.Pause
 	5,  // 4: admit.storage.v1.Op.acquire:type_name -> admit.storage.v1.Acquire
-	6,  // 5: admit.storage.v1.Op.next_due:type_name -> admit.storage.v1.NextDue
-	7,  // 6: admit.storage.v1.Op.renew:type_name -> admit.storage.v1.Renew
-	8,  // 7: admit.storage.v1.Op.release:type_name -> admit.storage.v1.Release
-	10, // 8: admit.storage.v1.Op.schedule:type_name -> admit.storage.v1.Schedule
-	12, // 9: admit.storage.v1.Op.unschedule:type_name -> admit.storage.v1.Unschedule
-	13, // 10: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
-	9,  // 11: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
-	9,  // 12: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
-	11, // 13: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	9,  // 5: admit.storage.v1.Op.next_due:type_name -> admit.storage.v1.NextDue
+	10, // 6: admit.storage.v1.Op.renew:type_name -> admit.storage.v1.Renew
+	11, // 7: admit.storage.v1.Op.release:type_name -> admit.storage.v1.Release
+	13, // 8: admit.storage.v1.Op.schedule:type_name -> admit.storage.v1.Schedule
+	15, // 9: admit.storage.v1.Op.unschedule:type_name -> admit.storage.v1.Unschedule
+	7,  // 10: admit.storage.v1.Op.detach:type_name -> admit.storage.v1.Detach
+	8,  // 11: admit.storage.v1.Op.report_demand:type_name -> admit.storage.v1.ReportDemand
+	16, // 12: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
+	6,  // 13: admit.storage.v1.Detach.waiter:type_name -> admit.storage.v1.WaiterKey
+	12, // 14: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
+	12, // 15: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
+	14, // 16: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_command_proto_init() }
@@ -1327,6 +1636,8 @@ func file_admit_storage_v1_command_proto_init() {
 		(*Op_Release)(nil),
 		(*Op_Schedule)(nil),
 		(*Op_Unschedule)(nil),
+		(*Op_Detach)(nil),
+		(*Op_ReportDemand)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1334,7 +1645,7 @@ func file_admit_storage_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_command_proto_rawDesc), len(file_admit_storage_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

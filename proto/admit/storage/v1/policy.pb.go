@@ -94,7 +94,13 @@ type PoolPolicy struct {
 	// How much the pool may hold.
 	Limits *LimitsPolicy `protobuf:"bytes,11,opt,name=limits,proto3" json:"limits,omitempty"`
 	// The rhythms of recurring entries.
-	Cadences      []*CadencePolicy `protobuf:"bytes,12,rep,name=cadences,proto3" json:"cadences,omitempty"`
+	Cadences []*CadencePolicy `protobuf:"bytes,12,rep,name=cadences,proto3" json:"cadences,omitempty"`
+	// The most permits with one lock.
+	LockMaxActive int64 `protobuf:"varint,13,opt,name=lock_max_active,json=lockMaxActive,proto3" json:"lock_max_active,omitempty"`
+	// How long jobs that are done are remembered.
+	DoneRetention int64 `protobuf:"varint,14,opt,name=done_retention,json=doneRetention,proto3" json:"done_retention,omitempty"`
+	// Whether it lets through what it would refuse.
+	Shadow        bool `protobuf:"varint,15,opt,name=shadow,proto3" json:"shadow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -211,6 +217,27 @@ func (x *PoolPolicy) GetCadences() []*CadencePolicy {
 		return x.Cadences
 	}
 	return nil
+}
+
+func (x *PoolPolicy) GetLockMaxActive() int64 {
+	if x != nil {
+		return x.LockMaxActive
+	}
+	return 0
+}
+
+func (x *PoolPolicy) GetDoneRetention() int64 {
+	if x != nil {
+		return x.DoneRetention
+	}
+	return 0
+}
+
+func (x *PoolPolicy) GetShadow() bool {
+	if x != nil {
+		return x.Shadow
+	}
+	return false
 }
 
 // CadencePolicy is a rhythm of recurring entries.
@@ -406,8 +433,10 @@ type LanePolicy struct {
 	LeaveTokens map[string]int64 `protobuf:"bytes,3,rep,name=leave_tokens,json=leaveTokens,proto3" json:"leave_tokens,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// The most claims of one tenant in one call.
 	TenantCycleLimit int64 `protobuf:"varint,4,opt,name=tenant_cycle_limit,json=tenantCycleLimit,proto3" json:"tenant_cycle_limit,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// When it yields, or none if never.
+	Yield         *YieldPolicy `protobuf:"bytes,5,opt,name=yield,proto3" json:"yield,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LanePolicy) Reset() {
@@ -468,6 +497,86 @@ func (x *LanePolicy) GetTenantCycleLimit() int64 {
 	return 0
 }
 
+func (x *LanePolicy) GetYield() *YieldPolicy {
+	if x != nil {
+		return x.Yield
+	}
+	return nil
+}
+
+// YieldPolicy says when a lane takes nothing new.
+type YieldPolicy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The depth above which it yields, or -1 if depth does not matter.
+	Above int64 `protobuf:"zigzag64,1,opt,name=above,proto3" json:"above,omitempty"`
+	// The depth at which it goes on, or -1 for half of that.
+	Resume int64 `protobuf:"zigzag64,2,opt,name=resume,proto3" json:"resume,omitempty"`
+	// The age above which it yields.
+	AboveAge int64 `protobuf:"varint,3,opt,name=above_age,json=aboveAge,proto3" json:"above_age,omitempty"`
+	// The age at which it goes on.
+	ResumeAge     int64 `protobuf:"varint,4,opt,name=resume_age,json=resumeAge,proto3" json:"resume_age,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *YieldPolicy) Reset() {
+	*x = YieldPolicy{}
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *YieldPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*YieldPolicy) ProtoMessage() {}
+
+func (x *YieldPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use YieldPolicy.ProtoReflect.Descriptor instead.
+func (*YieldPolicy) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *YieldPolicy) GetAbove() int64 {
+	if x != nil {
+		return x.Above
+	}
+	return 0
+}
+
+func (x *YieldPolicy) GetResume() int64 {
+	if x != nil {
+		return x.Resume
+	}
+	return 0
+}
+
+func (x *YieldPolicy) GetAboveAge() int64 {
+	if x != nil {
+		return x.AboveAge
+	}
+	return 0
+}
+
+func (x *YieldPolicy) GetResumeAge() int64 {
+	if x != nil {
+		return x.ResumeAge
+	}
+	return 0
+}
+
 // TenantPolicy is a tenant's share and limits.
 type TenantPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -489,7 +598,7 @@ type TenantPolicy struct {
 
 func (x *TenantPolicy) Reset() {
 	*x = TenantPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -501,7 +610,7 @@ func (x *TenantPolicy) String() string {
 func (*TenantPolicy) ProtoMessage() {}
 
 func (x *TenantPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -514,7 +623,7 @@ func (x *TenantPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TenantPolicy.ProtoReflect.Descriptor instead.
 func (*TenantPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TenantPolicy) GetId() string {
@@ -576,7 +685,7 @@ type BucketOverride struct {
 
 func (x *BucketOverride) Reset() {
 	*x = BucketOverride{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -588,7 +697,7 @@ func (x *BucketOverride) String() string {
 func (*BucketOverride) ProtoMessage() {}
 
 func (x *BucketOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -601,7 +710,7 @@ func (x *BucketOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketOverride.ProtoReflect.Descriptor instead.
 func (*BucketOverride) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BucketOverride) GetCapacity() int64 {
@@ -647,7 +756,7 @@ type RetryPolicy struct {
 
 func (x *RetryPolicy) Reset() {
 	*x = RetryPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -659,7 +768,7 @@ func (x *RetryPolicy) String() string {
 func (*RetryPolicy) ProtoMessage() {}
 
 func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -672,7 +781,7 @@ func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryPolicy.ProtoReflect.Descriptor instead.
 func (*RetryPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RetryPolicy) GetMaxAttempts() int32 {
@@ -708,14 +817,20 @@ type LimitsPolicy struct {
 	// Request ids on record.
 	RequestIds int64 `protobuf:"varint,4,opt,name=request_ids,json=requestIds,proto3" json:"request_ids,omitempty"`
 	// Ended permits on record.
-	EndedPermits  int64 `protobuf:"varint,5,opt,name=ended_permits,json=endedPermits,proto3" json:"ended_permits,omitempty"`
+	EndedPermits int64 `protobuf:"varint,5,opt,name=ended_permits,json=endedPermits,proto3" json:"ended_permits,omitempty"`
+	// Requests that wait.
+	Waiting int64 `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Requests of one tenant that wait.
+	WaitingPerTenant int64 `protobuf:"varint,7,opt,name=waiting_per_tenant,json=waitingPerTenant,proto3" json:"waiting_per_tenant,omitempty"`
+	// Jobs remembered as done.
+	DedupeKeys    int64 `protobuf:"varint,8,opt,name=dedupe_keys,json=dedupeKeys,proto3" json:"dedupe_keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LimitsPolicy) Reset() {
 	*x = LimitsPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +842,7 @@ func (x *LimitsPolicy) String() string {
 func (*LimitsPolicy) ProtoMessage() {}
 
 func (x *LimitsPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +855,7 @@ func (x *LimitsPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsPolicy.ProtoReflect.Descriptor instead.
 func (*LimitsPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LimitsPolicy) GetEntries() int64 {
@@ -778,13 +893,34 @@ func (x *LimitsPolicy) GetEndedPermits() int64 {
 	return 0
 }
 
+func (x *LimitsPolicy) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *LimitsPolicy) GetWaitingPerTenant() int64 {
+	if x != nil {
+		return x.WaitingPerTenant
+	}
+	return 0
+}
+
+func (x *LimitsPolicy) GetDedupeKeys() int64 {
+	if x != nil {
+		return x.DedupeKeys
+	}
+	return 0
+}
+
 var File_admit_storage_v1_policy_proto protoreflect.FileDescriptor
 
 const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x1dadmit/storage/v1/policy.proto\x12\x10admit.storage.v1\"<\n" +
 	"\x06Policy\x122\n" +
-	"\x05pools\x18\x01 \x03(\v2\x1c.admit.storage.v1.PoolPolicyR\x05pools\"\x9a\x05\n" +
+	"\x05pools\x18\x01 \x03(\v2\x1c.admit.storage.v1.PoolPolicyR\x05pools\"\x81\x06\n" +
 	"\n" +
 	"PoolPolicy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
@@ -803,7 +939,10 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\tmax_pause\x18\n" +
 	" \x01(\x03R\bmaxPause\x126\n" +
 	"\x06limits\x18\v \x01(\v2\x1e.admit.storage.v1.LimitsPolicyR\x06limits\x12;\n" +
-	"\bcadences\x18\f \x03(\v2\x1f.admit.storage.v1.CadencePolicyR\bcadences\x1a=\n" +
+	"\bcadences\x18\f \x03(\v2\x1f.admit.storage.v1.CadencePolicyR\bcadences\x12&\n" +
+	"\x0flock_max_active\x18\r \x01(\x03R\rlockMaxActive\x12%\n" +
+	"\x0edone_retention\x18\x0e \x01(\x03R\rdoneRetention\x12\x16\n" +
+	"\x06shadow\x18\x0f \x01(\bR\x06shadow\x1a=\n" +
 	"\x0fCategoriesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"a\n" +
@@ -821,17 +960,24 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"per_permit\x18\x06 \x01(\bR\tperPermit\x12\x18\n" +
 	"\ablocked\x18\a \x01(\bR\ablocked\x12\x19\n" +
-	"\bone_shot\x18\b \x01(\bR\aoneShot\"\x81\x02\n" +
+	"\bone_shot\x18\b \x01(\bR\aoneShot\"\xb6\x02\n" +
 	"\n" +
 	"LanePolicy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
 	"\vleave_slots\x18\x02 \x01(\x03R\n" +
 	"leaveSlots\x12P\n" +
 	"\fleave_tokens\x18\x03 \x03(\v2-.admit.storage.v1.LanePolicy.LeaveTokensEntryR\vleaveTokens\x12,\n" +
-	"\x12tenant_cycle_limit\x18\x04 \x01(\x03R\x10tenantCycleLimit\x1a>\n" +
+	"\x12tenant_cycle_limit\x18\x04 \x01(\x03R\x10tenantCycleLimit\x123\n" +
+	"\x05yield\x18\x05 \x01(\v2\x1d.admit.storage.v1.YieldPolicyR\x05yield\x1a>\n" +
 	"\x10LeaveTokensEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xd3\x02\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"w\n" +
+	"\vYieldPolicy\x12\x14\n" +
+	"\x05above\x18\x01 \x01(\x12R\x05above\x12\x16\n" +
+	"\x06resume\x18\x02 \x01(\x12R\x06resume\x12\x1b\n" +
+	"\tabove_age\x18\x03 \x01(\x03R\baboveAge\x12\x1d\n" +
+	"\n" +
+	"resume_age\x18\x04 \x01(\x03R\tresumeAge\"\xd3\x02\n" +
 	"\fTenantPolicy\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x03R\x06weight\x12.\n" +
@@ -852,14 +998,18 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\vRetryPolicy\x12!\n" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x03R\x04base\x12\x10\n" +
-	"\x03max\x18\x03 \x01(\x03R\x03max\"\xb6\x01\n" +
+	"\x03max\x18\x03 \x01(\x03R\x03max\"\x9f\x02\n" +
 	"\fLimitsPolicy\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x03R\aentries\x12,\n" +
 	"\x12entries_per_tenant\x18\x02 \x01(\x03R\x10entriesPerTenant\x12\x18\n" +
 	"\atenants\x18\x03 \x01(\x03R\atenants\x12\x1f\n" +
 	"\vrequest_ids\x18\x04 \x01(\x03R\n" +
 	"requestIds\x12#\n" +
-	"\rended_permits\x18\x05 \x01(\x03R\fendedPermitsB:Z8github.com/admitd/admit/proto/admit/storage/v1;storagev1b\x06proto3"
+	"\rended_permits\x18\x05 \x01(\x03R\fendedPermits\x12\x18\n" +
+	"\awaiting\x18\x06 \x01(\x03R\awaiting\x12,\n" +
+	"\x12waiting_per_tenant\x18\a \x01(\x03R\x10waitingPerTenant\x12\x1f\n" +
+	"\vdedupe_keys\x18\b \x01(\x03R\n" +
+	"dedupeKeysB:Z8github.com/admitd/admit/proto/admit/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_admit_storage_v1_policy_proto_rawDescOnce sync.Once
@@ -873,39 +1023,41 @@ func file_admit_storage_v1_policy_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_policy_proto_rawDescData
 }
 
-var file_admit_storage_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_admit_storage_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_admit_storage_v1_policy_proto_goTypes = []any{
 	(*Policy)(nil),         // 0: admit.storage.v1.Policy
 	(*PoolPolicy)(nil),     // 1: admit.storage.v1.PoolPolicy
 	(*CadencePolicy)(nil),  // 2: admit.storage.v1.CadencePolicy
 	(*BucketPolicy)(nil),   // 3: admit.storage.v1.BucketPolicy
 	(*LanePolicy)(nil),     // 4: admit.storage.v1.LanePolicy
-	(*TenantPolicy)(nil),   // 5: admit.storage.v1.TenantPolicy
-	(*BucketOverride)(nil), // 6: admit.storage.v1.BucketOverride
-	(*RetryPolicy)(nil),    // 7: admit.storage.v1.RetryPolicy
-	(*LimitsPolicy)(nil),   // 8: admit.storage.v1.LimitsPolicy
-	nil,                    // 9: admit.storage.v1.PoolPolicy.CategoriesEntry
-	nil,                    // 10: admit.storage.v1.LanePolicy.LeaveTokensEntry
-	nil,                    // 11: admit.storage.v1.TenantPolicy.BucketsEntry
+	(*YieldPolicy)(nil),    // 5: admit.storage.v1.YieldPolicy
+	(*TenantPolicy)(nil),   // 6: admit.storage.v1.TenantPolicy
+	(*BucketOverride)(nil), // 7: admit.storage.v1.BucketOverride
+	(*RetryPolicy)(nil),    // 8: admit.storage.v1.RetryPolicy
+	(*LimitsPolicy)(nil),   // 9: admit.storage.v1.LimitsPolicy
+	nil,                    // 10: admit.storage.v1.PoolPolicy.CategoriesEntry
+	nil,                    // 11: admit.storage.v1.LanePolicy.LeaveTokensEntry
+	nil,                    // 12: admit.storage.v1.TenantPolicy.BucketsEntry
 }
 var file_admit_storage_v1_policy_proto_depIdxs = []int32{
 	1,  // 0: admit.storage.v1.Policy.pools:type_name -> admit.storage.v1.PoolPolicy
 	3,  // 1: admit.storage.v1.PoolPolicy.buckets:type_name -> admit.storage.v1.BucketPolicy
 	4,  // 2: admit.storage.v1.PoolPolicy.lanes:type_name -> admit.storage.v1.LanePolicy
-	9,  // 3: admit.storage.v1.PoolPolicy.categories:type_name -> admit.storage.v1.PoolPolicy.CategoriesEntry
-	5,  // 4: admit.storage.v1.PoolPolicy.defaults:type_name -> admit.storage.v1.TenantPolicy
-	5,  // 5: admit.storage.v1.PoolPolicy.overrides:type_name -> admit.storage.v1.TenantPolicy
-	7,  // 6: admit.storage.v1.PoolPolicy.retry:type_name -> admit.storage.v1.RetryPolicy
-	8,  // 7: admit.storage.v1.PoolPolicy.limits:type_name -> admit.storage.v1.LimitsPolicy
+	10, // 3: admit.storage.v1.PoolPolicy.categories:type_name -> admit.storage.v1.PoolPolicy.CategoriesEntry
+	6,  // 4: admit.storage.v1.PoolPolicy.defaults:type_name -> admit.storage.v1.TenantPolicy
+	6,  // 5: admit.storage.v1.PoolPolicy.overrides:type_name -> admit.storage.v1.TenantPolicy
+	8,  // 6: admit.storage.v1.PoolPolicy.retry:type_name -> admit.storage.v1.RetryPolicy
+	9,  // 7: admit.storage.v1.PoolPolicy.limits:type_name -> admit.storage.v1.LimitsPolicy
 	2,  // 8: admit.storage.v1.PoolPolicy.cadences:type_name -> admit.storage.v1.CadencePolicy
-	10, // 9: admit.storage.v1.LanePolicy.leave_tokens:type_name -> admit.storage.v1.LanePolicy.LeaveTokensEntry
-	11, // 10: admit.storage.v1.TenantPolicy.buckets:type_name -> admit.storage.v1.TenantPolicy.BucketsEntry
-	6,  // 11: admit.storage.v1.TenantPolicy.BucketsEntry.value:type_name -> admit.storage.v1.BucketOverride
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	11, // 9: admit.storage.v1.LanePolicy.leave_tokens:type_name -> admit.storage.v1.LanePolicy.LeaveTokensEntry
+	5,  // 10: admit.storage.v1.LanePolicy.yield:type_name -> admit.storage.v1.YieldPolicy
+	12, // 11: admit.storage.v1.TenantPolicy.buckets:type_name -> admit.storage.v1.TenantPolicy.BucketsEntry
+	7,  // 12: admit.storage.v1.TenantPolicy.BucketsEntry.value:type_name -> admit.storage.v1.BucketOverride
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_policy_proto_init() }
@@ -913,14 +1065,14 @@ func file_admit_storage_v1_policy_proto_init() {
 	if File_admit_storage_v1_policy_proto != nil {
 		return
 	}
-	file_admit_storage_v1_policy_proto_msgTypes[5].OneofWrappers = []any{}
+	file_admit_storage_v1_policy_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_policy_proto_rawDesc), len(file_admit_storage_v1_policy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -231,6 +231,8 @@ type Row struct {
 	//	*Row_Permit
 	//	*Row_Ended
 	//	*Row_Request
+	//	*Row_Waiter
+	//	*Row_Done
 	Kind          isRow_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -354,6 +356,24 @@ func (x *Row) GetRequest() *RequestRow {
 	return nil
 }
 
+func (x *Row) GetWaiter() *WaiterRow {
+	if x != nil {
+		if x, ok := x.Kind.(*Row_Waiter); ok {
+			return x.Waiter
+		}
+	}
+	return nil
+}
+
+func (x *Row) GetDone() *DoneRow {
+	if x != nil {
+		if x, ok := x.Kind.(*Row_Done); ok {
+			return x.Done
+		}
+	}
+	return nil
+}
+
 type isRow_Kind interface {
 	isRow_Kind()
 }
@@ -403,6 +423,16 @@ type Row_Request struct {
 	Request *RequestRow `protobuf:"bytes,9,opt,name=request,proto3,oneof"`
 }
 
+type Row_Waiter struct {
+	// A request that waits.
+	Waiter *WaiterRow `protobuf:"bytes,10,opt,name=waiter,proto3,oneof"`
+}
+
+type Row_Done struct {
+	// A job that is done.
+	Done *DoneRow `protobuf:"bytes,11,opt,name=done,proto3,oneof"`
+}
+
 func (*Row_Policy) isRow_Kind() {}
 
 func (*Row_Pool) isRow_Kind() {}
@@ -420,6 +450,10 @@ func (*Row_Permit) isRow_Kind() {}
 func (*Row_Ended) isRow_Kind() {}
 
 func (*Row_Request) isRow_Kind() {}
+
+func (*Row_Waiter) isRow_Kind() {}
+
+func (*Row_Done) isRow_Kind() {}
 
 // PoolRow is what a pool has beside its policy.
 type PoolRow struct {
@@ -531,7 +565,9 @@ type LaneRow struct {
 	// The floor of tags, by class.
 	Floors []int64 `protobuf:"varint,3,rep,packed,name=floors,proto3" json:"floors,omitempty"`
 	// The highest tag given out, by class.
-	Tops          []int64 `protobuf:"varint,4,rep,packed,name=tops,proto3" json:"tops,omitempty"`
+	Tops []int64 `protobuf:"varint,4,rep,packed,name=tops,proto3" json:"tops,omitempty"`
+	// Whether it yields.
+	Yielding      bool `protobuf:"varint,5,opt,name=yielding,proto3" json:"yielding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -592,6 +628,13 @@ func (x *LaneRow) GetTops() []int64 {
 		return x.Tops
 	}
 	return nil
+}
+
+func (x *LaneRow) GetYielding() bool {
+	if x != nil {
+		return x.Yielding
+	}
+	return false
 }
 
 // BucketRow is what is missing from a bucket.
@@ -798,13 +841,13 @@ type DemandRow struct {
 	Rems []int64 `protobuf:"varint,4,rep,packed,name=rems,proto3" json:"rems,omitempty"`
 	// The weight that the tags were last charged with.
 	Weight int64 `protobuf:"varint,5,opt,name=weight,proto3" json:"weight,omitempty"`
-	// Where it stands: in order, or held and by what.
-	Seat uint32 `protobuf:"varint,6,opt,name=seat,proto3" json:"seat,omitempty"`
-	// Its place in line.
-	Seq uint64 `protobuf:"varint,7,opt,name=seq,proto3" json:"seq,omitempty"`
-	// When it is to be looked at again, in cluster time; 0 if it waits for no
-	// tokens.
-	WakeAt        int64 `protobuf:"varint,8,opt,name=wake_at,json=wakeAt,proto3" json:"wake_at,omitempty"`
+	// Where its sources stand: due entries, waiters, those that take no slot, and
+	// what is reported.
+	Seats []*SeatRow `protobuf:"bytes,6,rep,name=seats,proto3" json:"seats,omitempty"`
+	// What was reported to wait elsewhere.
+	Backlog int64 `protobuf:"varint,7,opt,name=backlog,proto3" json:"backlog,omitempty"`
+	// Until when that holds, in cluster time.
+	Reported      int64 `protobuf:"varint,8,opt,name=reported,proto3" json:"reported,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -874,21 +917,86 @@ func (x *DemandRow) GetWeight() int64 {
 	return 0
 }
 
-func (x *DemandRow) GetSeat() uint32 {
+func (x *DemandRow) GetSeats() []*SeatRow {
+	if x != nil {
+		return x.Seats
+	}
+	return nil
+}
+
+func (x *DemandRow) GetBacklog() int64 {
+	if x != nil {
+		return x.Backlog
+	}
+	return 0
+}
+
+func (x *DemandRow) GetReported() int64 {
+	if x != nil {
+		return x.Reported
+	}
+	return 0
+}
+
+// SeatRow is where one source of a demand stands.
+type SeatRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In order, or held and by what.
+	Seat uint32 `protobuf:"varint,1,opt,name=seat,proto3" json:"seat,omitempty"`
+	// Its place in line.
+	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	// When it is to be looked at again, in cluster time; 0 if it waits for no
+	// tokens.
+	WakeAt        int64 `protobuf:"varint,3,opt,name=wake_at,json=wakeAt,proto3" json:"wake_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SeatRow) Reset() {
+	*x = SeatRow{}
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SeatRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SeatRow) ProtoMessage() {}
+
+func (x *SeatRow) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SeatRow.ProtoReflect.Descriptor instead.
+func (*SeatRow) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SeatRow) GetSeat() uint32 {
 	if x != nil {
 		return x.Seat
 	}
 	return 0
 }
 
-func (x *DemandRow) GetSeq() uint64 {
+func (x *SeatRow) GetSeq() uint64 {
 	if x != nil {
 		return x.Seq
 	}
 	return 0
 }
 
-func (x *DemandRow) GetWakeAt() int64 {
+func (x *SeatRow) GetWakeAt() int64 {
 	if x != nil {
 		return x.WakeAt
 	}
@@ -917,7 +1025,7 @@ type RouteRow struct {
 
 func (x *RouteRow) Reset() {
 	*x = RouteRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +1037,7 @@ func (x *RouteRow) String() string {
 func (*RouteRow) ProtoMessage() {}
 
 func (x *RouteRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1050,7 @@ func (x *RouteRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouteRow.ProtoReflect.Descriptor instead.
 func (*RouteRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RouteRow) GetTenant() uint64 {
@@ -1050,7 +1158,7 @@ type EntryRow struct {
 
 func (x *EntryRow) Reset() {
 	*x = EntryRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1062,7 +1170,7 @@ func (x *EntryRow) String() string {
 func (*EntryRow) ProtoMessage() {}
 
 func (x *EntryRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1075,7 +1183,7 @@ func (x *EntryRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRow.ProtoReflect.Descriptor instead.
 func (*EntryRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EntryRow) GetTenant() uint64 {
@@ -1291,14 +1399,22 @@ type PermitRow struct {
 	// The key of its entry, or empty.
 	Entry string `protobuf:"bytes,10,opt,name=entry,proto3" json:"entry,omitempty"`
 	// Who works under it, or empty.
-	Worker        string `protobuf:"bytes,11,opt,name=worker,proto3" json:"worker,omitempty"`
+	Worker string `protobuf:"bytes,11,opt,name=worker,proto3" json:"worker,omitempty"`
+	// Its lock, or empty.
+	LockKey string `protobuf:"bytes,12,opt,name=lock_key,json=lockKey,proto3" json:"lock_key,omitempty"`
+	// Its job, or empty.
+	DedupeKey string `protobuf:"bytes,13,opt,name=dedupe_key,json=dedupeKey,proto3" json:"dedupe_key,omitempty"`
+	// Whether it holds no slot.
+	Uncounted bool `protobuf:"varint,14,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
+	// Whether it is beyond what its tenant was entitled to.
+	Borrowed      bool `protobuf:"varint,15,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PermitRow) Reset() {
 	*x = PermitRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1310,7 +1426,7 @@ func (x *PermitRow) String() string {
 func (*PermitRow) ProtoMessage() {}
 
 func (x *PermitRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1323,7 +1439,7 @@ func (x *PermitRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitRow.ProtoReflect.Descriptor instead.
 func (*PermitRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PermitRow) GetToken() *Token {
@@ -1403,6 +1519,307 @@ func (x *PermitRow) GetWorker() string {
 	return ""
 }
 
+func (x *PermitRow) GetLockKey() string {
+	if x != nil {
+		return x.LockKey
+	}
+	return ""
+}
+
+func (x *PermitRow) GetDedupeKey() string {
+	if x != nil {
+		return x.DedupeKey
+	}
+	return ""
+}
+
+func (x *PermitRow) GetUncounted() bool {
+	if x != nil {
+		return x.Uncounted
+	}
+	return false
+}
+
+func (x *PermitRow) GetBorrowed() bool {
+	if x != nil {
+		return x.Borrowed
+	}
+	return false
+}
+
+// WaiterRow is a request that waits in line.
+type WaiterRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where it began to wait.
+	Key *WaiterKey `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Its place in line.
+	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	// The tenant's number.
+	Tenant uint64 `protobuf:"varint,3,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The lane.
+	Lane string `protobuf:"bytes,4,opt,name=lane,proto3" json:"lane,omitempty"`
+	// What it costs.
+	Cost int64 `protobuf:"varint,5,opt,name=cost,proto3" json:"cost,omitempty"`
+	// The permit's TTL in nanoseconds.
+	Ttl int64 `protobuf:"varint,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// The lock, or empty.
+	LockKey string `protobuf:"bytes,7,opt,name=lock_key,json=lockKey,proto3" json:"lock_key,omitempty"`
+	// The job, or empty.
+	DedupeKey string `protobuf:"bytes,8,opt,name=dedupe_key,json=dedupeKey,proto3" json:"dedupe_key,omitempty"`
+	// The request id, or empty.
+	RequestId string `protobuf:"bytes,9,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The digest of the request's fields.
+	Digest uint64 `protobuf:"fixed64,10,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Whether it takes no slot.
+	RateOnly bool `protobuf:"varint,11,opt,name=rate_only,json=rateOnly,proto3" json:"rate_only,omitempty"`
+	// Whether it gets a permit all the same.
+	Settle bool `protobuf:"varint,12,opt,name=settle,proto3" json:"settle,omitempty"`
+	// Who will work, or empty.
+	Worker string `protobuf:"bytes,13,opt,name=worker,proto3" json:"worker,omitempty"`
+	// 64 random bits for the permit's token.
+	Nonce uint64 `protobuf:"fixed64,14,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	// Since when it waits, in wall time.
+	AskedAt int64 `protobuf:"varint,15,opt,name=asked_at,json=askedAt,proto3" json:"asked_at,omitempty"`
+	// Until when it waits, on the lease clock.
+	Until int64 `protobuf:"varint,16,opt,name=until,proto3" json:"until,omitempty"`
+	// When it ends unless somebody asks again, on the lease clock; 0 while somebody
+	// listens.
+	DetachedUntil int64 `protobuf:"varint,17,opt,name=detached_until,json=detachedUntil,proto3" json:"detached_until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaiterRow) Reset() {
+	*x = WaiterRow{}
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaiterRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaiterRow) ProtoMessage() {}
+
+func (x *WaiterRow) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaiterRow.ProtoReflect.Descriptor instead.
+func (*WaiterRow) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *WaiterRow) GetKey() *WaiterKey {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *WaiterRow) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *WaiterRow) GetTenant() uint64 {
+	if x != nil {
+		return x.Tenant
+	}
+	return 0
+}
+
+func (x *WaiterRow) GetLane() string {
+	if x != nil {
+		return x.Lane
+	}
+	return ""
+}
+
+func (x *WaiterRow) GetCost() int64 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
+func (x *WaiterRow) GetTtl() int64 {
+	if x != nil {
+		return x.Ttl
+	}
+	return 0
+}
+
+func (x *WaiterRow) GetLockKey() string {
+	if x != nil {
+		return x.LockKey
+	}
+	return ""
+}
+
+func (x *WaiterRow) GetDedupeKey() string {
+	if x != nil {
+		return x.DedupeKey
+	}
+	return ""
+}
+
+func (x *WaiterRow) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *WaiterRow) GetDigest() uint64 {
+	if x != nil {
+		return x.Digest
+	}
+	return 0
+}
+
+func (x *WaiterRow) GetRateOnly() bool {
+	if x != nil {
+		return x.RateOnly
+	}
+	return false
+}
+
+func (x *WaiterRow) GetSettle() bool {
+	if x != nil {
+		return x.Settle
+	}
+	return false
+}
+
+func (x *WaiterRow) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *WaiterRow) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
+func (x *WaiterRow) GetAskedAt() int64 {
+	if x != nil {
+		return x.AskedAt
+	}
+	return 0
+}
+
+func (x *WaiterRow) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *WaiterRow) GetDetachedUntil() int64 {
+	if x != nil {
+		return x.DetachedUntil
+	}
+	return 0
+}
+
+// DoneRow is a job that is done.
+type DoneRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The tenant.
+	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The job's key.
+	Key string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	// When it was done, in cluster time.
+	At int64 `protobuf:"varint,4,opt,name=at,proto3" json:"at,omitempty"`
+	// Its place in line.
+	Seq           uint64 `protobuf:"varint,5,opt,name=seq,proto3" json:"seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DoneRow) Reset() {
+	*x = DoneRow{}
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DoneRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DoneRow) ProtoMessage() {}
+
+func (x *DoneRow) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DoneRow.ProtoReflect.Descriptor instead.
+func (*DoneRow) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DoneRow) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *DoneRow) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *DoneRow) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *DoneRow) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *DoneRow) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
 // EndedRow is a released permit.
 type EndedRow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1422,7 +1839,7 @@ type EndedRow struct {
 
 func (x *EndedRow) Reset() {
 	*x = EndedRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1434,7 +1851,7 @@ func (x *EndedRow) String() string {
 func (*EndedRow) ProtoMessage() {}
 
 func (x *EndedRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1447,7 +1864,7 @@ func (x *EndedRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedRow.ProtoReflect.Descriptor instead.
 func (*EndedRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EndedRow) GetToken() *Token {
@@ -1510,7 +1927,7 @@ type RequestRow struct {
 
 func (x *RequestRow) Reset() {
 	*x = RequestRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1939,7 @@ func (x *RequestRow) String() string {
 func (*RequestRow) ProtoMessage() {}
 
 func (x *RequestRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1952,7 @@ func (x *RequestRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRow.ProtoReflect.Descriptor instead.
 func (*RequestRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RequestRow) GetPool() string {
@@ -1615,7 +2032,7 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"applied_at\x18\f \x01(\x03R\tappliedAt\"$\n" +
 	"\x0eSnapshotFooter\x12\x12\n" +
-	"\x04rows\x18\x01 \x01(\x04R\x04rows\"\xed\x03\n" +
+	"\x04rows\x18\x01 \x01(\x04R\x04rows\"\xd5\x04\n" +
 	"\x03Row\x122\n" +
 	"\x06policy\x18\x01 \x01(\v2\x18.admit.storage.v1.PolicyH\x00R\x06policy\x12/\n" +
 	"\x04pool\x18\x02 \x01(\v2\x19.admit.storage.v1.PoolRowH\x00R\x04pool\x125\n" +
@@ -1625,7 +2042,10 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x05entry\x18\x06 \x01(\v2\x1a.admit.storage.v1.EntryRowH\x00R\x05entry\x125\n" +
 	"\x06permit\x18\a \x01(\v2\x1b.admit.storage.v1.PermitRowH\x00R\x06permit\x122\n" +
 	"\x05ended\x18\b \x01(\v2\x1a.admit.storage.v1.EndedRowH\x00R\x05ended\x128\n" +
-	"\arequest\x18\t \x01(\v2\x1c.admit.storage.v1.RequestRowH\x00R\arequestB\x06\n" +
+	"\arequest\x18\t \x01(\v2\x1c.admit.storage.v1.RequestRowH\x00R\arequest\x125\n" +
+	"\x06waiter\x18\n" +
+	" \x01(\v2\x1b.admit.storage.v1.WaiterRowH\x00R\x06waiter\x12/\n" +
+	"\x04done\x18\v \x01(\v2\x19.admit.storage.v1.DoneRowH\x00R\x04doneB\x06\n" +
 	"\x04kind\"\xe4\x01\n" +
 	"\aPoolRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
@@ -1635,12 +2055,13 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x05lanes\x18\x04 \x03(\v2\x19.admit.storage.v1.LaneRowR\x05lanes\x125\n" +
 	"\abuckets\x18\x05 \x03(\v2\x1b.admit.storage.v1.BucketRowR\abuckets\x12\x12\n" +
 	"\x04fair\x18\x06 \x03(\rR\x04fair\x12\x18\n" +
-	"\askipped\x18\a \x01(\x03R\askipped\"a\n" +
+	"\askipped\x18\a \x01(\x03R\askipped\"}\n" +
 	"\aLaneRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06paused\x18\x02 \x01(\bR\x06paused\x12\x16\n" +
 	"\x06floors\x18\x03 \x03(\x03R\x06floors\x12\x12\n" +
-	"\x04tops\x18\x04 \x03(\x03R\x04tops\"\xb8\x01\n" +
+	"\x04tops\x18\x04 \x03(\x03R\x04tops\x12\x1a\n" +
+	"\byielding\x18\x05 \x01(\bR\byielding\"\xb8\x01\n" +
 	"\tBucketRow\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04used\x18\x02 \x01(\x03R\x04used\x12\x10\n" +
@@ -1655,16 +2076,20 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x16\n" +
 	"\x06paused\x18\x04 \x01(\bR\x06paused\x125\n" +
 	"\abuckets\x18\x05 \x03(\v2\x1b.admit.storage.v1.BucketRowR\abuckets\x12\x17\n" +
-	"\aidle_at\x18\x06 \x01(\x03R\x06idleAt\"\xb6\x01\n" +
+	"\aidle_at\x18\x06 \x01(\x03R\x06idleAt\"\xde\x01\n" +
 	"\tDemandRow\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\x04R\x06tenant\x12\x12\n" +
 	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x12\n" +
 	"\x04tags\x18\x03 \x03(\x03R\x04tags\x12\x12\n" +
 	"\x04rems\x18\x04 \x03(\x03R\x04rems\x12\x16\n" +
-	"\x06weight\x18\x05 \x01(\x03R\x06weight\x12\x12\n" +
-	"\x04seat\x18\x06 \x01(\rR\x04seat\x12\x10\n" +
-	"\x03seq\x18\a \x01(\x04R\x03seq\x12\x17\n" +
-	"\awake_at\x18\b \x01(\x03R\x06wakeAt\"\x9a\x01\n" +
+	"\x06weight\x18\x05 \x01(\x03R\x06weight\x12/\n" +
+	"\x05seats\x18\x06 \x03(\v2\x19.admit.storage.v1.SeatRowR\x05seats\x12\x18\n" +
+	"\abacklog\x18\a \x01(\x03R\abacklog\x12\x1a\n" +
+	"\breported\x18\b \x01(\x03R\breported\"H\n" +
+	"\aSeatRow\x12\x12\n" +
+	"\x04seat\x18\x01 \x01(\rR\x04seat\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x17\n" +
+	"\awake_at\x18\x03 \x01(\x03R\x06wakeAt\"\x9a\x01\n" +
 	"\bRouteRow\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\x04R\x06tenant\x12\x12\n" +
 	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x14\n" +
@@ -1702,7 +2127,7 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\acadence\x18\x18 \x01(\v2\x1f.admit.storage.v1.CadencePolicyR\acadence\x12\x16\n" +
 	"\x06behind\x18\x19 \x01(\x05R\x06behind\x12\x16\n" +
 	"\x06resume\x18\x1a \x01(\x03R\x06resume\x12\x16\n" +
-	"\x06misses\x18\x1b \x01(\x05R\x06misses\"\xa7\x02\n" +
+	"\x06misses\x18\x1b \x01(\x05R\x06misses\"\x9b\x03\n" +
 	"\tPermitRow\x12-\n" +
 	"\x05token\x18\x01 \x01(\v2\x17.admit.storage.v1.TokenR\x05token\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x16\n" +
@@ -1716,7 +2141,39 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\tcancelled\x18\t \x01(\bR\tcancelled\x12\x14\n" +
 	"\x05entry\x18\n" +
 	" \x01(\tR\x05entry\x12\x16\n" +
-	"\x06worker\x18\v \x01(\tR\x06worker\"\x87\x01\n" +
+	"\x06worker\x18\v \x01(\tR\x06worker\x12\x19\n" +
+	"\block_key\x18\f \x01(\tR\alockKey\x12\x1d\n" +
+	"\n" +
+	"dedupe_key\x18\r \x01(\tR\tdedupeKey\x12\x1c\n" +
+	"\tuncounted\x18\x0e \x01(\bR\tuncounted\x12\x1a\n" +
+	"\bborrowed\x18\x0f \x01(\bR\bborrowed\"\xca\x03\n" +
+	"\tWaiterRow\x12-\n" +
+	"\x03key\x18\x01 \x01(\v2\x1b.admit.storage.v1.WaiterKeyR\x03key\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
+	"\x06tenant\x18\x03 \x01(\x04R\x06tenant\x12\x12\n" +
+	"\x04lane\x18\x04 \x01(\tR\x04lane\x12\x12\n" +
+	"\x04cost\x18\x05 \x01(\x03R\x04cost\x12\x10\n" +
+	"\x03ttl\x18\x06 \x01(\x03R\x03ttl\x12\x19\n" +
+	"\block_key\x18\a \x01(\tR\alockKey\x12\x1d\n" +
+	"\n" +
+	"dedupe_key\x18\b \x01(\tR\tdedupeKey\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\t \x01(\tR\trequestId\x12\x16\n" +
+	"\x06digest\x18\n" +
+	" \x01(\x06R\x06digest\x12\x1b\n" +
+	"\trate_only\x18\v \x01(\bR\brateOnly\x12\x16\n" +
+	"\x06settle\x18\f \x01(\bR\x06settle\x12\x16\n" +
+	"\x06worker\x18\r \x01(\tR\x06worker\x12\x14\n" +
+	"\x05nonce\x18\x0e \x01(\x06R\x05nonce\x12\x19\n" +
+	"\basked_at\x18\x0f \x01(\x03R\aaskedAt\x12\x14\n" +
+	"\x05until\x18\x10 \x01(\x03R\x05until\x12%\n" +
+	"\x0edetached_until\x18\x11 \x01(\x03R\rdetachedUntil\"i\n" +
+	"\aDoneRow\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\x12\x0e\n" +
+	"\x02at\x18\x04 \x01(\x03R\x02at\x12\x10\n" +
+	"\x03seq\x18\x05 \x01(\x04R\x03seq\"\x87\x01\n" +
 	"\bEndedRow\x12-\n" +
 	"\x05token\x18\x01 \x01(\v2\x17.admit.storage.v1.TokenR\x05token\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x16\n" +
@@ -1746,7 +2203,7 @@ func file_admit_storage_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_snapshot_proto_rawDescData
 }
 
-var file_admit_storage_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_admit_storage_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_admit_storage_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil), // 0: admit.storage.v1.SnapshotHeader
 	(*SnapshotFooter)(nil), // 1: admit.storage.v1.SnapshotFooter
@@ -1756,39 +2213,47 @@ var file_admit_storage_v1_snapshot_proto_goTypes = []any{
 	(*BucketRow)(nil),      // 5: admit.storage.v1.BucketRow
 	(*TenantRow)(nil),      // 6: admit.storage.v1.TenantRow
 	(*DemandRow)(nil),      // 7: admit.storage.v1.DemandRow
-	(*RouteRow)(nil),       // 8: admit.storage.v1.RouteRow
-	(*EntryRow)(nil),       // 9: admit.storage.v1.EntryRow
-	(*PermitRow)(nil),      // 10: admit.storage.v1.PermitRow
-	(*EndedRow)(nil),       // 11: admit.storage.v1.EndedRow
-	(*RequestRow)(nil),     // 12: admit.storage.v1.RequestRow
-	(*Policy)(nil),         // 13: admit.storage.v1.Policy
-	(*RetryPolicy)(nil),    // 14: admit.storage.v1.RetryPolicy
-	(*CadencePolicy)(nil),  // 15: admit.storage.v1.CadencePolicy
-	(*Token)(nil),          // 16: admit.storage.v1.Token
+	(*SeatRow)(nil),        // 8: admit.storage.v1.SeatRow
+	(*RouteRow)(nil),       // 9: admit.storage.v1.RouteRow
+	(*EntryRow)(nil),       // 10: admit.storage.v1.EntryRow
+	(*PermitRow)(nil),      // 11: admit.storage.v1.PermitRow
+	(*WaiterRow)(nil),      // 12: admit.storage.v1.WaiterRow
+	(*DoneRow)(nil),        // 13: admit.storage.v1.DoneRow
+	(*EndedRow)(nil),       // 14: admit.storage.v1.EndedRow
+	(*RequestRow)(nil),     // 15: admit.storage.v1.RequestRow
+	(*Policy)(nil),         // 16: admit.storage.v1.Policy
+	(*RetryPolicy)(nil),    // 17: admit.storage.v1.RetryPolicy
+	(*CadencePolicy)(nil),  // 18: admit.storage.v1.CadencePolicy
+	(*Token)(nil),          // 19: admit.storage.v1.Token
+	(*WaiterKey)(nil),      // 20: admit.storage.v1.WaiterKey
 }
 var file_admit_storage_v1_snapshot_proto_depIdxs = []int32{
-	13, // 0: admit.storage.v1.Row.policy:type_name -> admit.storage.v1.Policy
+	16, // 0: admit.storage.v1.Row.policy:type_name -> admit.storage.v1.Policy
 	3,  // 1: admit.storage.v1.Row.pool:type_name -> admit.storage.v1.PoolRow
 	6,  // 2: admit.storage.v1.Row.tenant:type_name -> admit.storage.v1.TenantRow
 	7,  // 3: admit.storage.v1.Row.demand:type_name -> admit.storage.v1.DemandRow
-	8,  // 4: admit.storage.v1.Row.route:type_name -> admit.storage.v1.RouteRow
-	9,  // 5: admit.storage.v1.Row.entry:type_name -> admit.storage.v1.EntryRow
-	10, // 6: admit.storage.v1.Row.permit:type_name -> admit.storage.v1.PermitRow
-	11, // 7: admit.storage.v1.Row.ended:type_name -> admit.storage.v1.EndedRow
-	12, // 8: admit.storage.v1.Row.request:type_name -> admit.storage.v1.RequestRow
-	4,  // 9: admit.storage.v1.PoolRow.lanes:type_name -> admit.storage.v1.LaneRow
-	5,  // 10: admit.storage.v1.PoolRow.buckets:type_name -> admit.storage.v1.BucketRow
-	5,  // 11: admit.storage.v1.TenantRow.buckets:type_name -> admit.storage.v1.BucketRow
-	14, // 12: admit.storage.v1.EntryRow.retry:type_name -> admit.storage.v1.RetryPolicy
-	15, // 13: admit.storage.v1.EntryRow.cadence:type_name -> admit.storage.v1.CadencePolicy
-	16, // 14: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
-	16, // 15: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
-	16, // 16: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	9,  // 4: admit.storage.v1.Row.route:type_name -> admit.storage.v1.RouteRow
+	10, // 5: admit.storage.v1.Row.entry:type_name -> admit.storage.v1.EntryRow
+	11, // 6: admit.storage.v1.Row.permit:type_name -> admit.storage.v1.PermitRow
+	14, // 7: admit.storage.v1.Row.ended:type_name -> admit.storage.v1.EndedRow
+	15, // 8: admit.storage.v1.Row.request:type_name -> admit.storage.v1.RequestRow
+	12, // 9: admit.storage.v1.Row.waiter:type_name -> admit.storage.v1.WaiterRow
+	13, // 10: admit.storage.v1.Row.done:type_name -> admit.storage.v1.DoneRow
+	4,  // 11: admit.storage.v1.PoolRow.lanes:type_name -> admit.storage.v1.LaneRow
+	5,  // 12: admit.storage.v1.PoolRow.buckets:type_name -> admit.storage.v1.BucketRow
+	5,  // 13: admit.storage.v1.TenantRow.buckets:type_name -> admit.storage.v1.BucketRow
+	8,  // 14: admit.storage.v1.DemandRow.seats:type_name -> admit.storage.v1.SeatRow
+	17, // 15: admit.storage.v1.EntryRow.retry:type_name -> admit.storage.v1.RetryPolicy
+	18, // 16: admit.storage.v1.EntryRow.cadence:type_name -> admit.storage.v1.CadencePolicy
+	19, // 17: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
+	20, // 18: admit.storage.v1.WaiterRow.key:type_name -> admit.storage.v1.WaiterKey
+	19, // 19: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
+	19, // 20: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_snapshot_proto_init() }
@@ -1808,6 +2273,8 @@ func file_admit_storage_v1_snapshot_proto_init() {
 		(*Row_Permit)(nil),
 		(*Row_Ended)(nil),
 		(*Row_Request)(nil),
+		(*Row_Waiter)(nil),
+		(*Row_Done)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1815,7 +2282,7 @@ func file_admit_storage_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_snapshot_proto_rawDesc), len(file_admit_storage_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
