@@ -166,6 +166,7 @@ func (c *census) checkPermits() {
 	lanes, tenants, pools := map[*lane]int64{}, map[*tenant]int64{}, map[*pool]int64{}
 	expiries := map[*pool]int{}
 	claimed := 0
+	nodes := map[nodeHolding]int64{}
 	fences := map[int64]bool{}
 	c.permits.Scan(func(i permitItem) bool {
 		p, d := i.row, i.row.demand
@@ -182,6 +183,9 @@ func (c *census) checkPermits() {
 		c.equal(where+" will expire", expires && held, true)
 		c.equal(where+" has a fence of its own", !fences[p.fence] && p.fence <= int64(c.epoch)<<fenceBits|c.grants, true)
 		fences[p.fence] = true
+		if p.node != "" {
+			nodes[nodeHolding{pool: d.tenant.pool.num, node: p.node, tenant: d.tenant}]++
+		}
 		if p.entry != "" && !p.cancelled {
 			claimed++
 			c.equal(where+" holds the claim of its entry", c.claims[i.permitKey] != nil, true)
@@ -189,6 +193,11 @@ func (c *census) checkPermits() {
 		return true
 	})
 	c.equal("claims", len(c.claims), claimed)
+	c.equal("nodes", c.nodes.Len(), len(nodes))
+	for key, n := range nodes {
+		now, _ := c.nodes.Get(key)
+		c.equal("permits of "+key.tenant.id+" on node "+key.node, now.held, n)
+	}
 	c.equal("holdings", c.holdings.Len(), c.permits.Len())
 	for _, p := range c.pools.list {
 		c.equal("pool "+p.name+" active", p.active, pools[p])

@@ -123,10 +123,25 @@ type NextDue struct {
 	TTL      time.Duration
 	WorkerID string
 	// Lanes restricts the call to these lanes; none means all.
-	Lanes     []string
+	Lanes []string
+	// Tenant restricts it to this tenant's entries, empty not.
+	Tenant string
+	// LaneLimits are the most permits that this call takes in a lane; a lane that
+	// is not named has no such limit.
+	LaneLimits map[string]int64
+	// Node is who polls and how large a part of the work is its own, or zero.
+	Node      Node
 	RequestID string
 	// Nonce is 64 random bits; each claim's token mixes in its place.
 	Nonce uint64
+}
+
+// Node is a machine of a fleet. It owns Owned parts of Total, and of each tenant
+// it may hold no more than that part of max_active, rounded up.
+type Node struct {
+	ID string
+	// Owned is at least 1 and at most Total.
+	Owned, Total int64
 }
 
 // Renew extends permits. Its result is a *RenewResult.

@@ -57,19 +57,19 @@ func (d *dispatch) serve(l *lane, k classKind) {
 // nextDue returns the first demand in the order, if a poll has room for it and
 // the pool lets one more entry of the lane pass.
 func (d *dispatch) nextDue(l *lane, k classKind) (position, bool) {
-	if !d.anyRoom(l) || !l.roomFor(1, d.t) {
+	if !l.roomFor(1, d.t) {
 		return position{}, false
 	}
-	return l.classes[k].order.Min()
-}
-
-func (d *dispatch) anyRoom(l *lane) bool {
+	first, any := position{}, false
 	for _, q := range d.polls {
-		if q.wants(l) {
-			return true
+		if !q.wants(l) {
+			continue
+		}
+		if at, ok := q.first(l, k); ok && (!any || positionLess(at, first)) {
+			first, any = at, true
 		}
 	}
-	return false
+	return first, any
 }
 
 // serveDue gives the demand's next entry to the first poll that takes it. A
@@ -94,7 +94,7 @@ func (d *dispatch) serveDue(dm *demand) {
 // pollFor returns the first poll that takes the demand's next entry, or nil.
 func (d *dispatch) pollFor(dm *demand) *poll {
 	for _, q := range d.polls {
-		if q.wants(dm.lane) && !q.capped(dm) {
+		if q.takes(dm) && !d.nodeFull(q.op.Node, dm.tenant) {
 			return q
 		}
 	}
@@ -128,7 +128,7 @@ func (d *dispatch) claim(q *poll, dm *demand, e *entryRow) {
 		dm.tenant.pool.skipped += skipped
 	}
 	p := d.grant(dm, order{
-		cost: 1, ttl: q.op.TTL, nonce: claimNonce(q.op.Nonce, len(q.tokens)), worker: q.op.WorkerID, entry: e.key,
+		cost: 1, ttl: q.op.TTL, nonce: claimNonce(q.op.Nonce, len(q.tokens)), worker: q.op.WorkerID, node: q.op.Node.ID, entry: e.key,
 	})
 	e.claim = p.token.key()
 	q.take(dm, p, d.claimOf(p, e))

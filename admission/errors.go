@@ -65,9 +65,9 @@ func entryNotFound(op Unschedule) *Error {
 	}
 }
 
-func unknownLane(pool, lane string) *Error {
+func unknownLane(pool, field, lane string) *Error {
 	return &Error{
-		Reason: InvalidField, Field: "lanes", Message: "the pool has no such lane",
+		Reason: InvalidField, Field: field, Message: "the pool has no such lane",
 		Meta: []string{"pool", pool, "lane", lane},
 	}
 }

@@ -318,16 +318,7 @@ func (h *history) drawOp(t *rapid.T, wall Wall) Op {
 	case "acquire":
 		return h.drawAcquire(t)
 	case "next_due":
-		n := &NextDue{
-			Pool: h.drawPoolName(t), MaxItems: one(t, "max_items", 1, 2, 3, 10), WorkerID: one(t, "worker", "", "v"),
-			TTL: one(t, "ttl", 0, 0, 0, time.Second, 20*time.Second), RequestID: one(t, "request_id", requestNames...),
-			Nonce: rapid.Uint64().Draw(t, "nonce"),
-		}
-		if odds(t, "some lanes", 4) {
-			n.Lanes = []string{h.drawLaneName(t, n.Pool)}
-		}
-		h.sent = append(h.sent, n)
-		return n
+		return h.drawNextDue(t)
 	case "schedule":
 		s := &Schedule{Pool: h.drawPoolName(t)}
 		for range number(t, "entries", 1, 4) {
@@ -401,6 +392,33 @@ func (h *history) drawAcquire(t *rapid.T) *Acquire {
 	a.Category = h.drawCategory(t, a.Pool)
 	h.sent = append(h.sent, a)
 	return a
+}
+
+func (h *history) drawNextDue(t *rapid.T) *NextDue {
+	n := &NextDue{
+		Pool: h.drawPoolName(t), MaxItems: one(t, "max_items", 1, 2, 3, 10), WorkerID: one(t, "worker", "", "v"),
+		TTL: one(t, "ttl", 0, 0, 0, time.Second, 20*time.Second), RequestID: one(t, "request_id", requestNames...),
+		Nonce: rapid.Uint64().Draw(t, "nonce"),
+	}
+	h.drawScope(t, n)
+	h.sent = append(h.sent, n)
+	return n
+}
+
+// drawScope draws what narrows a poll.
+func (h *history) drawScope(t *rapid.T, n *NextDue) {
+	if odds(t, "some lanes", 4) {
+		n.Lanes = []string{h.drawLaneName(t, n.Pool)}
+	}
+	if odds(t, "one tenant", 4) {
+		n.Tenant = one(t, "tenant", tenantNames...)
+	}
+	if odds(t, "narrow", 4) {
+		n.LaneLimits = map[string]int64{h.drawLaneName(t, n.Pool): number(t, "lane limit", 0, 2)}
+	}
+	if odds(t, "of a node", 2) {
+		n.Node = Node{ID: one(t, "node", "n1", "n2"), Owned: number(t, "owned", 1, 3), Total: 3}
+	}
 }
 
 func (h *history) drawSpec(t *rapid.T, pool string, wall Wall) EntrySpec {

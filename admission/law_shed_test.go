@@ -43,10 +43,7 @@ func (h *history) checkHeld(pool string, call *NextDueResult) {
 	due := r.due()
 	wanted, totals := map[[2]string]string{}, map[Reason]int64{}
 	for key, n := range due {
-		why := r.reason(key[0], key[1])
-		if why == ReasonNone {
-			why = r.callReason(key, call)
-		}
+		why := r.callReason(key, r.reason(key[0], key[1]), call)
 		if why != ReasonNone {
 			wanted[key] = fmt.Sprint(why, " ", n)
 			totals[why]++
@@ -68,15 +65,27 @@ func (h *history) checkHeld(pool string, call *NextDueResult) {
 	h.checkHeldLists(pool, call, all.Held)
 }
 
-// callReason returns why a call left what nothing else holds.
-func (r *recount) callReason(key [2]string, call *NextDueResult) Reason {
-	if call == nil || !call.lanes[r.policy.rank(key[1])] {
-		return ReasonNone
+// callReason returns why a call left what otherwise is held for why.
+func (r *recount) callReason(key [2]string, why Reason, call *NextDueResult) Reason {
+	if call == nil || !call.lanes[r.policy.rank(key[1])] || call.op.Tenant != "" && call.op.Tenant != key[0] {
+		return why
 	}
+	if most := r.policy.partOf(call.op.Node, key[0]); most > 0 && r.h.onNode(r.policy.Name, key[0], call.op.Node.ID) >= most {
+		if why == ReasonNone || NodeCap < why {
+			why = NodeCap
+		}
+	}
+	if why != ReasonNone {
+		return why
+	}
+	inLane := int64(0)
 	got := int64(0)
 	for _, c := range call.Claims {
-		if c.Permit.Tenant == key[0] && c.Permit.Lane == key[1] {
-			got++
+		if c.Permit.Lane == key[1] {
+			inLane++
+			if c.Permit.Tenant == key[0] {
+				got++
+			}
 		}
 	}
 	limit := int64(0)
@@ -87,6 +96,8 @@ func (r *recount) callReason(key [2]string, call *NextDueResult) Reason {
 	case call.refused != ReasonNone:
 		return call.refused
 	case limit > 0 && got >= limit:
+		return CycleCap
+	case call.op.limits(key[1], inLane):
 		return CycleCap
 	case call.full:
 		return BatchFull

@@ -191,6 +191,65 @@ func (caps) see(h *history, e Entry, results []Result) {
 	}
 }
 
+// scopes is the law that a call gets only what it asks for: of its lanes, within
+// its limits, of its tenant, and for its node no more than that node's part.
+type scopes struct{}
+
+func (scopes) see(h *history, e Entry, results []Result) {
+	for i, op := range e.Ops {
+		op, ok := op.(*NextDue)
+		if !ok || results[i].(*NextDueResult).Replayed {
+			continue
+		}
+		inLane := map[string]int64{}
+		for _, c := range results[i].(*NextDueResult).Claims {
+			inLane[c.Permit.Lane]++
+			want(h, "claimed from a lane asked for", len(op.Lanes) == 0 || slices.Contains(op.Lanes, c.Permit.Lane), true)
+			want(h, "claimed of the tenant asked for", op.Tenant == "" || op.Tenant == c.Permit.Tenant, true)
+			held, most := h.onNode(op.Pool, c.Permit.Tenant, op.Node.ID), h.poolPolicy(op.Pool).partOf(op.Node, c.Permit.Tenant)
+			if most > 0 && held > most {
+				h.Errorf("node %s holds %d permits of %s, its part is %d", op.Node.ID, held, c.Permit.Tenant, most)
+			}
+		}
+		for lane, n := range inLane {
+			if most, limited := op.LaneLimits[lane]; limited && n > most {
+				h.Errorf("%d permits of lane %s, the call's limit is %d", n, lane, most)
+			}
+		}
+	}
+}
+
+// limits says whether the call may take no more than n permits of the lane.
+func (n *NextDue) limits(lane string, taken int64) bool {
+	most, limited := n.LaneLimits[lane]
+	return limited && taken >= most
+}
+
+// onNode counts a tenant's live permits of a node from the rows.
+func (h *history) onNode(pool, tenant, node string) (n int64) {
+	h.permits.Scan(func(i permitItem) bool {
+		if t := i.row.demand.tenant; t.pool.name == pool && t.id == tenant && i.row.node == node {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// partOf is the least whole number that is no less than the node's part of the
+// tenant's max_active, 0 for any number.
+func (p *PoolPolicy) partOf(n Node, tenant string) int64 {
+	maxActive, _, _ := p.shareOf(tenant)
+	if n.ID == "" || maxActive == 0 {
+		return 0
+	}
+	part := int64(0)
+	for part*n.Total < maxActive*n.Owned {
+		part++
+	}
+	return part
+}
+
 // fences is the law that fences increase in the order of grants, and that no
 // token is given twice [I4].
 type fences struct {

@@ -151,8 +151,15 @@ func (a *Acquire) digest() uint64 {
 }
 
 func (n *NextDue) digest() uint64 {
-	fields := append([]string{strconv.Itoa(n.MaxItems), n.TTL.String(), n.WorkerID}, n.Lanes...)
-	return digestOf(fields...)
+	fields := []string{
+		strconv.Itoa(n.MaxItems), n.TTL.String(), n.WorkerID, n.Tenant,
+		n.Node.ID, strconv.FormatInt(n.Node.Owned, 10), strconv.FormatInt(n.Node.Total, 10),
+		strconv.Itoa(len(n.LaneLimits)),
+	}
+	for _, lane := range sortedKeys(n.LaneLimits) {
+		fields = append(fields, lane, strconv.FormatInt(n.LaneLimits[lane], 10))
+	}
+	return digestOf(append(fields, n.Lanes...)...)
 }
 
 func digestOf(fields ...string) uint64 {

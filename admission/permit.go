@@ -33,6 +33,8 @@ type permitRow struct {
 	// entry is the key of the claimed entry, or empty.
 	entry  string
 	worker string
+	// node is whose part of the tenant's permits it counts in, or empty.
+	node string
 }
 
 // permitItem keys a permit in State.permits.
@@ -104,6 +106,7 @@ type order struct {
 	ttl    time.Duration
 	nonce  uint64
 	worker string
+	node   string
 	entry  string
 }
 
@@ -126,7 +129,7 @@ func (s *State) grant(d *demand, o order) *permitRow {
 		fence:   int64(s.epoch)<<fenceBits | s.grants,
 		demand:  d,
 		expires: s.lease().Add(ttl),
-		ttl:     ttl, cost: o.cost, entry: o.entry, worker: o.worker,
+		ttl:     ttl, cost: o.cost, entry: o.entry, worker: o.worker, node: o.node,
 	}
 	s.hold(p)
 	return p
@@ -141,6 +144,7 @@ func (s *State) hold(p *permitRow) {
 	s.permits.Set(permitItem{p.token.key(), p})
 	s.addExpiry(p)
 	p.demand.count(1)
+	s.countOnNode(p, 1)
 	s.setIdle(p.demand.tenant, 0)
 }
 
@@ -149,6 +153,7 @@ func (s *State) drop(p *permitRow) {
 	s.permits.Delete(permitItem{permitKey: p.token.key()})
 	s.removeExpiry(p)
 	p.demand.count(-1)
+	s.countOnNode(p, -1)
 	s.unsettleTenant(p.demand.tenant)
 	s.noteIdle(p.demand.tenant)
 }

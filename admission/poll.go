@@ -1,6 +1,6 @@
 package admission
 
-import "time"
+import "math"
 
 // poll is a NextDue that is being served: room for due entries of this very
 // entry.
@@ -8,7 +8,9 @@ type poll struct {
 	op     *NextDue
 	pool   *pool
 	result *NextDueResult
-	lanes  []bool // by rank: the lanes asked for
+	tenant *tenant // whose entries alone it claims, or nil
+	lanes  []bool  // by rank: the lanes asked for
+	left   []int64 // by rank: permits that the call's own limits leave
 	tokens []Token
 	got    map[*demand]int64 // claims, for lanes with a cycle limit
 	cycled []*demand         // those that had their cycle
@@ -17,7 +19,7 @@ type poll struct {
 // attend prepares a NextDue for dispatch. It returns nil when the answer needs
 // none: an error or a replay.
 func (s *State) attend(op *NextDue) (*poll, *NextDueResult) {
-	res := &NextDueResult{}
+	res := &NextDueResult{op: op}
 	p := s.pools.byName(op.Pool)
 	if p == nil {
 		res.Err = poolNotFound(op.Pool)
@@ -27,7 +29,13 @@ func (s *State) attend(op *NextDue) (*poll, *NextDueResult) {
 	if q.lanes, res.Err = p.lanesNamed(op.Lanes); res.Err != nil {
 		return nil, res
 	}
-	res.lanes = q.lanes
+	if q.left, res.Err = p.laneLimits(op.LaneLimits); res.Err != nil {
+		return nil, res
+	}
+	res.lanes, res.left = q.lanes, q.left
+	if op.Tenant != "" {
+		q.tenant = p.tenant(op.Tenant)
+	}
 	if s.replayPoll(q) {
 		return nil, res
 	}
@@ -47,11 +55,27 @@ func (p *pool) lanesNamed(names []string) ([]bool, *Error) {
 	for _, name := range names {
 		l := p.lane(name)
 		if l == nil {
-			return nil, unknownLane(p.name, name)
+			return nil, unknownLane(p.name, "lanes", name)
 		}
 		asked[l.rank] = true
 	}
 	return asked, nil
+}
+
+// laneLimits returns, by rank, the most permits that a call takes of each lane.
+func (p *pool) laneLimits(named map[string]int64) ([]int64, *Error) {
+	most := make([]int64, len(p.lanes))
+	for _, l := range p.lanes {
+		most[l.rank] = math.MaxInt64
+	}
+	for _, name := range sortedKeys(named) {
+		l := p.lane(name)
+		if l == nil {
+			return nil, unknownLane(p.name, "lane_limits", name)
+		}
+		most[l.rank] = max(named[name], 0)
+	}
+	return most, nil
 }
 
 // replayPoll answers a poll whose request id claimed entries before with those
@@ -84,7 +108,28 @@ func (s *State) claimOf(p *permitRow, e *entryRow) Claim {
 }
 
 // wants says whether the poll still has room for an entry of the lane.
-func (q *poll) wants(l *lane) bool { return !q.full() && q.lanes[l.rank] }
+func (q *poll) wants(l *lane) bool { return !q.full() && q.lanes[l.rank] && q.left[l.rank] > 0 }
+
+// takes says whether the poll still has room for an entry of the demand.
+func (q *poll) takes(d *demand) bool {
+	return q.wants(d.lane) && q.mayServe(d.tenant) && !q.capped(d)
+}
+
+// mayServe says whether the poll asks for work of that tenant.
+func (q *poll) mayServe(t *tenant) bool { return q.tenant == nil || q.tenant == t }
+
+// first returns the first demand in the order that the poll asks for. Where it
+// asks for one tenant alone, that is wherever the tenant stands.
+func (q *poll) first(l *lane, k classKind) (position, bool) {
+	if q.tenant == nil {
+		return l.classes[k].order.Min()
+	}
+	d := q.tenant.demand(l)
+	if d.row == nil || d.row.seat != seatOf(k) {
+		return position{}, false
+	}
+	return d.position(), true
+}
 
 func (q *poll) full() bool { return len(q.result.Claims) >= q.op.MaxItems }
 
@@ -95,6 +140,7 @@ func (q *poll) capped(d *demand) bool {
 
 // take books a claim to the poll.
 func (q *poll) take(d *demand, p *permitRow, c Claim) {
+	q.left[d.lane.rank]--
 	if d.lane.cycleLimit > 0 {
 		if q.got == nil {
 			q.got = map[*demand]int64{}
@@ -123,68 +169,3 @@ func (s *State) conclude(q *poll) {
 
 // claimNonce keeps the tokens of one call's claims apart from each other.
 func claimNonce(nonce uint64, i int) uint64 { return nonce + uint64(i)*0x9e3779b97f4a7c15 }
-
-// Remembers says whether the NextDue has the request id of an earlier one: its
-// answer waits for nothing.
-func (s *State) Remembers(op *NextDue) bool {
-	p := s.pools.byName(op.Pool)
-	if p == nil || op.RequestID == "" {
-		return false
-	}
-	_, seen := s.requests.Get(requestItem{pool: p.num, id: op.RequestID})
-	return seen
-}
-
-// PollDelay says whether a NextDue would be served at that moment (0), or after
-// what time it is worth asking again; ok is false if only an event can help.
-// It may be early, never late.
-func (s *State) PollDelay(at Instant, w Wall, op *NextDue) (wait time.Duration, ok bool) {
-	p := s.pools.byName(op.Pool)
-	if p == nil {
-		return 0, true // to be told
-	}
-	asked, err := p.lanesNamed(op.Lanes)
-	if err != nil {
-		return 0, true
-	}
-	if op.RequestID != "" && (s.Remembers(op) || p.requestsFull(at)) {
-		return 0, true
-	}
-	at, soonest := max(at, s.t), never
-	if next, any := p.dormant.Min(); any {
-		soonest = min(soonest, at.Add(max(next.at.first.Sub(w), 0)))
-	}
-	if next, any := p.rates.Min(); any {
-		soonest = min(soonest, next.at)
-	}
-	for _, l := range p.lanes {
-		if asked[l.rank] && l.waiting() > 0 && l.slotFree() {
-			soonest = min(soonest, l.tokensAt(at))
-		}
-	}
-	if soonest == never {
-		return 0, false
-	}
-	return max(soonest.Sub(at), 0), true
-}
-
-// waiting counts the demands that could be served.
-func (l *lane) waiting() int {
-	n := 0
-	for c := range l.classes {
-		n += l.classes[c].order.Len()
-	}
-	return n
-}
-
-// tokensAt returns when every POOL bucket will have what an entry of the lane
-// takes, if nothing else takes it.
-func (l *lane) tokensAt(now Instant) Instant {
-	at := now
-	for i := range l.pool.buckets {
-		b := &l.pool.buckets[i]
-		state := b.settled(b.bucketSpec, now)
-		at = max(at, state.readyAt(b.bucketSpec, b.charge(1), l.leaveTokens[i]))
-	}
-	return at
-}

@@ -139,9 +139,7 @@ func TestRetryAfterComesTrue(t *testing.T) {
 func TestPollDelayIsNeverLate(t *testing.T) {
 	probe(t, func(t *rapid.T, h *history) {
 		poll := &NextDue{Pool: h.drawPoolName(t), MaxItems: 1}
-		if odds(t, "some lanes", 3) {
-			poll.Lanes = []string{h.drawLaneName(t, poll.Pool)}
-		}
+		h.drawScope(t, poll)
 		wait, ok := h.PollDelay(h.t, h.w, poll)
 		if !ok {
 			wait = time.Hour

@@ -14,7 +14,7 @@ import (
 func TestHistories(t *testing.T) {
 	n := NewTally()
 	rapid.Check(t, func(t *rapid.T) {
-		h := begin(t, n, policies.Draw(t, "policy"), answers{}, caps{}, &fences{}, floors{}, &rates{},
+		h := begin(t, n, policies.Draw(t, "policy"), answers{}, caps{}, scopes{}, &fences{}, floors{}, &rates{},
 			&leases{}, &lives{}, &grids{}, &once{}, sheds{}, sorted{})
 		t.Repeat(map[string]func(*rapid.T){
 			"entry": func(t *rapid.T) { h.apply(h.next(t, 6)) },

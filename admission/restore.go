@@ -269,7 +269,7 @@ func (r *restorer) addPermit(row PermitRow) error {
 	}
 	p := &permitRow{
 		cancelled: row.Cancelled, buckets: row.BucketIDs, token: row.Token, fence: row.Fence, demand: d,
-		expires: row.Expires, ttl: row.TTL, cost: row.Cost, entry: row.Entry, worker: row.Worker,
+		expires: row.Expires, ttl: row.TTL, cost: row.Cost, entry: row.Entry, worker: row.Worker, node: row.Node,
 	}
 	if p.entry != "" && !p.cancelled && r.entry(d.tenant, p.entry) == nil {
 		return fmt.Errorf("claims unknown entry %q", p.entry)

@@ -142,9 +142,12 @@ type NextDueResult struct {
 	Replayed bool
 	Err      *Error
 
-	// What held back the rest: lanes by rank that were asked for, MaxItems
-	// reached, demands set aside for their cycle limit, or the call refused.
+	// What held back the rest: lanes by rank that were asked for and what the
+	// call's own limits left of them, MaxItems reached, demands set aside for their
+	// cycle limit, or the call refused.
+	op          *NextDue
 	lanes       []bool
+	left        []int64
 	full        bool
 	cycleCapped []demandKey
 	refused     Reason

@@ -128,6 +128,8 @@ type PermitRow struct {
 	Cancelled bool
 	Entry     string
 	Worker    string
+	// Node is whose part of the tenant's permits it counts in, or empty.
+	Node      string
 	LockKey   string
 	DedupeKey string
 	// Uncounted says that it holds no slot: of a rate_only grant, or let through
@@ -284,7 +286,7 @@ func (i permitItem) export() PermitRow {
 	return PermitRow{
 		Token: p.token, Fence: p.fence, Tenant: p.demand.tenant.num, Lane: p.demand.lane.name,
 		Expires: p.expires, TTL: p.ttl, Cost: p.cost, BucketIDs: p.buckets,
-		Cancelled: p.cancelled, Entry: p.entry, Worker: p.worker,
+		Cancelled: p.cancelled, Entry: p.entry, Worker: p.worker, Node: p.node,
 	}
 }
 

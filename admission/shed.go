@@ -52,13 +52,8 @@ func (l *lane) state(w Wall) LaneState {
 func (v *shedView) totals() []HeldTotal {
 	var n [reasonCount]int64
 	for _, l := range v.pool.lanes {
-		held := v.laneReason(l)
-		for r, count := range l.held {
-			n[firstReason(Reason(r), held)] += count
-		}
-		n[held] += int64(l.waiting())
-		if held == ReasonNone {
-			v.callTotals(l, &n)
+		for r, count := range v.laneTotals(l) {
+			n[r] += count
 		}
 	}
 	var rows []HeldTotal
@@ -70,33 +65,14 @@ func (v *shedView) totals() []HeldTotal {
 	return rows
 }
 
-// callTotals moves those of the lane that only the call held back from none to
-// the call's reasons.
-func (v *shedView) callTotals(l *lane, n *[reasonCount]int64) {
-	waiting := int64(l.waiting())
-	if waiting == 0 || !v.asked(l) {
-		return
+func (v *shedView) laneTotals(l *lane) (n [reasonCount]int64) {
+	held := v.laneReason(l)
+	for r, count := range l.held {
+		n[firstReason(Reason(r), held)] += count
 	}
-	if v.call.refused != ReasonNone {
-		n[v.call.refused] += waiting
-		return
-	}
-	capped := int64(0)
-	for _, key := range v.call.cycleCapped {
-		if key.lane == l.name {
-			capped++
-		}
-	}
-	capped = min(capped, waiting)
-	n[CycleCap] += capped
-	if v.call.full {
-		n[BatchFull] += waiting - capped
-	}
-}
-
-// asked says whether the call that is answered asked for the lane.
-func (v *shedView) asked(l *lane) bool {
-	return v.call != nil && l.rank < len(v.call.lanes) && v.call.lanes[l.rank]
+	n[held] += int64(l.waiting())
+	v.callTotals(l, held, &n)
+	return n
 }
 
 // laneReason returns why the pool lets no entry of the lane pass, whosever it is.
@@ -180,32 +156,11 @@ func (v *shedView) row(d *demand) (HeldTenant, bool) {
 	if x.reason != ReasonNone {
 		row.RetryAfter = untilMillis(x.now, x.readyAt)
 	}
-	if row.Reason == ReasonNone {
-		row.Reason = v.callReason(d)
-	}
+	row.Reason = v.callReason(d, row.Reason)
 	if due, ok := d.oldestDue(v.State); ok {
 		row.OldestAge = max(v.w.Sub(due), 0)
 	}
 	return row, row.Reason != ReasonNone
-}
-
-// callReason returns why the call that is answered left the demand.
-func (v *shedView) callReason(d *demand) Reason {
-	if !v.asked(d.lane) {
-		return ReasonNone
-	}
-	if v.call.refused != ReasonNone {
-		return v.call.refused
-	}
-	for _, key := range v.call.cycleCapped {
-		if key == (demandKey{d.tenant.num, d.lane.name}) {
-			return CycleCap
-		}
-	}
-	if v.call.full {
-		return BatchFull
-	}
-	return ReasonNone
 }
 
 // NextDueIn returns the time until the pool's next entry comes due, or Absent.

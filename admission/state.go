@@ -38,6 +38,7 @@ type State struct {
 	line, delayed *spots
 	heads         *btree.BTreeG[head]
 	holdings      *btree.BTreeG[expiry]
+	nodes         *btree.BTreeG[nodeHolding]
 	routesByName  map[routeKey]*route
 	// locals gives out numbers to what only this process knows.
 	locals uint64
@@ -107,6 +108,7 @@ func New() *State {
 		delayed:      newTree(spotLess),
 		heads:        newTree(headLess),
 		holdings:     newTree(holdingLess),
+		nodes:        newTree(nodeHoldingLess),
 		routesByName: map[routeKey]*route{},
 	}
 }

@@ -55,6 +55,9 @@ func (n Tally) Count(op Op, r Result) {
 		n.countDecision(r)
 	case *NextDueResult:
 		n.outcome("poll", r.Err, fmt.Sprintf("replayed=%v", r.Replayed))
+		if op.(*NextDue).Node.ID != "" {
+			n["claims for a node"] += len(r.Claims)
+		}
 		n["polls cut short by a cycle limit"] += min(len(r.cycleCapped), 1)
 		for _, c := range r.Claims {
 			n[fmt.Sprintf("claim with more to catch up=%v", c.CatchUp)]++

@@ -30,7 +30,7 @@ func everyOp() []admission.Op {
 		&admission.ReportDemand{Pool: "mail", Tenant: "acme", Category: "otp", Backlog: 6, TTL: time.Second},
 		&admission.NextDue{
 			Pool: "mail", MaxItems: 10, TTL: time.Second, WorkerID: "w", Lanes: []string{"a", "b"}, RequestID: "r",
-			Nonce: 9,
+			Nonce: 9, Tenant: "acme", LaneLimits: map[string]int64{"a": 1}, Node: admission.Node{ID: "n", Owned: 1, Total: 2},
 		},
 		&admission.Renew{Tokens: []admission.Token{token, token}, TTL: time.Minute},
 		&admission.Release{

@@ -183,12 +183,14 @@ func (t *term) claim(c *call, p *parkedPoll, try int) (Answer, bool, error) {
 
 // idle is the answer to a poll that found nothing.
 func (t *term) idle(op *admission.NextDue, heldRows int) Answer {
-	a := Answer{Result: &admission.NextDueResult{}}
+	var a Answer
 	at, w := t.now()
 	t.s.fsm.read(func(st *admission.State) {
+		call := st.Idle(op)
+		a.Result = call
 		a.Index = st.Index()
 		a.NextDueIn = st.NextDueIn(op.Pool, w)
-		shedding := st.Shedding(at, w, admission.SheddingQuery{Pool: op.Pool, HeldRows: heldRows})
+		shedding := st.Shedding(at, w, admission.SheddingQuery{Pool: op.Pool, HeldRows: heldRows, Call: call})
 		a.Shedding = &shedding
 	})
 	return a

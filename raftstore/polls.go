@@ -2,8 +2,8 @@ package raftstore
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,8 +15,8 @@ const pollsQueue = "polls"
 
 // polls are the NextDue calls that wait for work, in the leader's memory alone.
 //
-// Calls that want the same, the same lanes of the same pool, form a group and
-// are served first come first served. Only those at the head are let go, and
+// Calls that want the same, the same lanes of the same pool within the same
+// limits, form a group and are served first come first served. Only those at the head are let go, and
 // only if the core says that they would be served: as many as the group's
 // window. It grows by one with each call that comes back full and leaves more to
 // be had, and is one again when there is no more. So a release wakes one call,
@@ -254,7 +254,7 @@ func (ps *polls) delay(op *admission.NextDue) (wait time.Duration, ok bool) {
 }
 
 func (ps *polls) group(op *admission.NextDue) *pollGroup {
-	key := op.Pool + "\x00" + strings.Join(op.Lanes, "\x00")
+	key := fmt.Sprintf("%q %q %q %v %q", op.Pool, op.Lanes, op.Tenant, op.LaneLimits, op.Node.ID)
 	g := ps.groups[key]
 	if g == nil {
 		g = &pollGroup{key: key, window: 1}

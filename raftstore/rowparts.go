@@ -119,7 +119,7 @@ func permitToStorage(r *admission.PermitRow) *storagev1.PermitRow {
 	return &storagev1.PermitRow{
 		Token: tokenToStorage(r.Token), Fence: r.Fence, Tenant: r.Tenant, Lane: r.Lane,
 		Expires: int64(r.Expires), Ttl: int64(r.TTL), Cost: r.Cost, BucketIds: r.BucketIDs,
-		Cancelled: r.Cancelled, Entry: r.Entry, Worker: r.Worker,
+		Cancelled: r.Cancelled, Entry: r.Entry, Worker: r.Worker, Node: r.Node,
 		LockKey: r.LockKey, DedupeKey: r.DedupeKey, Uncounted: r.Uncounted, Borrowed: r.Borrowed,
 	}
 }
@@ -128,7 +128,7 @@ func permitFromStorage(m *storagev1.PermitRow) admission.PermitRow {
 	return admission.PermitRow{
 		Token: tokenFromStorage(m.Token), Fence: m.Fence, Tenant: m.Tenant, Lane: m.Lane,
 		Expires: admission.Instant(m.Expires), TTL: time.Duration(m.Ttl), Cost: m.Cost, BucketIDs: m.BucketIds,
-		Cancelled: m.Cancelled, Entry: m.Entry, Worker: m.Worker,
+		Cancelled: m.Cancelled, Entry: m.Entry, Worker: m.Worker, Node: m.Node,
 		LockKey: m.LockKey, DedupeKey: m.DedupeKey, Uncounted: m.Uncounted, Borrowed: m.Borrowed,
 	}
 }

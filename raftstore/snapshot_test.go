@@ -110,7 +110,7 @@ func TestRowsSurviveStorage(t *testing.T) {
 		},
 		admission.PermitRow{
 			Token: token, Fence: 1, Tenant: 2, Lane: "l", Expires: 3, TTL: 4, Cost: 5, BucketIDs: 6, Cancelled: true,
-			Entry: "k", Worker: "w", LockKey: "l", DedupeKey: "d", Uncounted: true, Borrowed: true,
+			Entry: "k", Worker: "w", Node: "n", LockKey: "l", DedupeKey: "d", Uncounted: true, Borrowed: true,
 		},
 		admission.WaiterRow{
 			Key: admission.WaiterKey{Index: 1, Position: 2}, Seq: 3, Tenant: 4, Lane: "l", Cost: 5, TTL: 6, LockKey: "k",

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -159,7 +161,10 @@ func readNextDue(in *admitv1.NextDueRequest) (raftstore.Request, time.Duration, 
 		WorkerID:  c.text("worker_id", in.GetWorkerId(), maxLabelBytes),
 		RequestID: c.text("request_id", in.GetRequestId(), maxRequestID),
 		Lanes:     c.lanes("lanes", in.GetLanes()),
+		Tenant:    c.optional(c.identity, "tenant", in.GetTenant()),
 	}
+	op.LaneLimits = c.laneLimits("lane_limits", in.GetLaneLimits())
+	op.Node = c.node("node", in.GetNode())
 	wait := c.duration("max_wait", in.GetMaxWait(), 0, maxWait, 0)
 	held := c.orDefault("held_rows", in.GetHeldRows(), maxItems, defaultHeld)
 	return raftstore.Request{Op: op, HeldRows: held}, wait, c.err()
@@ -174,4 +179,31 @@ func (c checker) lanes(field string, lanes []string) []string {
 		c.name(field+"["+strconv.Itoa(i)+"]", l)
 	}
 	return lanes
+}
+
+func (c checker) laneLimits(field string, limits map[string]int64) map[string]int64 {
+	if len(limits) > maxLanes {
+		c.fail(field, "has %d items, a pool has at most %d lanes", len(limits), maxLanes)
+		return nil
+	}
+	for _, lane := range slices.Sorted(maps.Keys(limits)) {
+		at := field + "[" + c.name(field, lane) + "]"
+		c.between(at, limits[lane], 0, maxItems)
+	}
+	return limits
+}
+
+// node is a machine's part of a fleet's work.
+func (c checker) node(field string, n *admitv1.NodeShare) admission.Node {
+	if n == nil {
+		return admission.Node{}
+	}
+	if n.GetId() == "" {
+		c.fail(field+".id", "is required")
+	}
+	return admission.Node{
+		ID:    c.text(field+".id", n.GetId(), maxLabelBytes),
+		Owned: c.between(field+".owned", n.GetOwned(), 1, max(n.GetTotal(), 1)),
+		Total: c.between(field+".total", n.GetTotal(), 1, maxNodeParts),
+	}
 }

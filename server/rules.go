@@ -20,6 +20,7 @@ const (
 	maxIdentity   = 128
 	maxLabelBytes = 128
 	maxRequestID  = 256
+	maxNodeParts  = 10_000
 	maxPageToken  = 512
 	minTTL        = time.Second
 	maxTTL        = 24 * time.Hour

@@ -88,6 +88,14 @@ func schedule(change func(*admitv1.EntrySpec)) *admitv1.ScheduleRequest {
 	return &admitv1.ScheduleRequest{Pool: "email", Entries: []*admitv1.EntrySpec{{Tenant: "t", Key: "k"}, e}}
 }
 
+func laneLimits(n int) map[string]int64 {
+	limits := map[string]int64{}
+	for i := range n {
+		limits[strings.Repeat("l", i+1)] = 1
+	}
+	return limits
+}
+
 func TestWhatIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -158,6 +166,14 @@ func TestWhatIsRefused(t *testing.T) {
 		{"negative max_wait", &admitv1.NextDueRequest{Pool: "p", MaxWait: durationpb.New(-1)}, "max_wait"},
 		{"empty lane", &admitv1.NextDueRequest{Pool: "p", Lanes: []string{"a", ""}}, "lanes[1]"},
 		{"17 lanes", &admitv1.NextDueRequest{Pool: "p", Lanes: make([]string, 17)}, "lanes"},
+		{"tenant with a blank", &admitv1.NextDueRequest{Pool: "p", Tenant: "a b"}, "tenant"},
+		{"17 lane limits", &admitv1.NextDueRequest{Pool: "p", LaneLimits: laneLimits(17)}, "lane_limits"},
+		{"negative lane limit", &admitv1.NextDueRequest{Pool: "p", LaneLimits: map[string]int64{"a": -1, "b": 0}}, "lane_limits[a]"},
+		{"lane limit of 1,001", &admitv1.NextDueRequest{Pool: "p", LaneLimits: map[string]int64{"a": 1001}}, "lane_limits[a]"},
+		{"node without an id", &admitv1.NextDueRequest{Pool: "p", Node: &admitv1.NodeShare{Owned: 1, Total: 1}}, "node.id"},
+		{"node of nothing", &admitv1.NextDueRequest{Pool: "p", Node: &admitv1.NodeShare{Id: "n"}}, "node.owned node.total"},
+		{"node that owns more than all", &admitv1.NextDueRequest{Pool: "p", Node: &admitv1.NodeShare{Id: "n", Owned: 5, Total: 4}}, "node.owned"},
+		{"node of 10,001 parts", &admitv1.NextDueRequest{Pool: "p", Node: &admitv1.NodeShare{Id: long, Owned: 1, Total: 10_001}}, "node.id node.total"},
 		{"1,001 held rows", &admitv1.NextDueRequest{Pool: "p", HeldRows: 1001}, "held_rows"},
 
 		{"no entries", &admitv1.ScheduleRequest{Pool: "p"}, "entries"},

@@ -30,11 +30,14 @@ func (r *run) acquire(c *call, s scope, o *outcome) {
 
 func (r *run) nextDue(c *call, s scope, o *outcome) {
 	op := &admission.NextDue{
-		Pool:      s.expand(c.texts["pool"]),
-		MaxItems:  int(c.number("max_items", 1)),
-		TTL:       c.durations["ttl"],
-		RequestID: s.expand(c.texts["request_id"]),
-		Nonce:     r.nextNonce(),
+		Pool:       s.expand(c.texts["pool"]),
+		MaxItems:   int(c.number("max_items", 1)),
+		TTL:        c.durations["ttl"],
+		Tenant:     s.expand(c.texts["tenant"]),
+		LaneLimits: c.limits,
+		Node:       c.node,
+		RequestID:  s.expand(c.texts["request_id"]),
+		Nonce:      r.nextNonce(),
 	}
 	for _, lane := range c.lists["lanes"] {
 		op.Lanes = append(op.Lanes, s.expand(lane))

@@ -51,6 +51,8 @@ type call struct {
 	numbers   map[string]int64
 	durations map[string]time.Duration
 	lists     map[string][]string
+	limits    map[string]int64
+	node      admission.Node
 	policy    *testPolicy
 }
 

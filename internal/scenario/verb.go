@@ -18,6 +18,7 @@ const (
 	maxTTL    = 24 * time.Hour
 	maxDue    = 366 * 24 * time.Hour
 	maxItems  = 1000
+	maxParts  = 10_000
 )
 
 // verb is something that a step can do.
@@ -73,7 +74,7 @@ var verbs = []verb{
 		fields: []field{
 			must("pool", asText), may("max_items", asNumber(1, maxItems)), may("ttl", asDuration(minTTL, maxTTL)),
 			may("lanes", asTexts), may("request_id", asText), may("as", asText),
-			later("tenant"), later("lane_limits"), later("node"), later("batch"),
+			may("tenant", asID), may("lane_limits", asLimits), may("node", asNode), later("batch"),
 		},
 		expects: []string{"claims", "keys", "attempts", "held", "next_due_in", "replayed"},
 		do:      (*run).nextDue,
@@ -188,6 +189,29 @@ func asTexts(r *reader, c *call, name string, node *yaml.Node) {
 func asNumber(least, most int64) func(*reader, *call, string, *yaml.Node) {
 	return func(r *reader, c *call, name string, node *yaml.Node) {
 		c.numbers[name] = r.number(node, least, most)
+	}
+}
+
+func asLimits(r *reader, c *call, _ string, node *yaml.Node) {
+	c.limits = map[string]int64{}
+	for _, p := range r.pairs(node, "limits by lane") {
+		c.limits[p.key.Value] = r.number(p.value, 0, maxItems)
+	}
+}
+
+func asNode(r *reader, c *call, _ string, node *yaml.Node) {
+	for _, p := range r.known(node, "id, owned, total", "key", []string{"id", "owned", "total"}) {
+		switch p.key.Value {
+		case "id":
+			c.node.ID = r.text(p.value)
+		case "owned":
+			c.node.Owned = r.number(p.value, 1, maxParts)
+		case "total":
+			c.node.Total = r.number(p.value, 1, maxParts)
+		}
+	}
+	if c.node.ID == "" || c.node.Owned < 1 || c.node.Owned > c.node.Total {
+		r.fail(node, "expected an id, and owned from 1 to total")
 	}
 }
 

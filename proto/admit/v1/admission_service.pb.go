@@ -799,7 +799,18 @@ type NextDueRequest struct {
 	// Names this call, as in AcquireRequest, unique within the pool.
 	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// How many held tenants `shedding` may list, 1 to 1000. 0 means 16.
-	HeldRows      int32 `protobuf:"varint,8,opt,name=held_rows,json=heldRows,proto3" json:"held_rows,omitempty"`
+	HeldRows int32 `protobuf:"varint,8,opt,name=held_rows,json=heldRows,proto3" json:"held_rows,omitempty"`
+	// Claim this tenant's entries only, 1 to 128 of `A-Z a-z 0-9 . _ : / -`. Empty
+	// means anybody's. A tenant that is not known has no entries, which is no error.
+	Tenant string `protobuf:"bytes,9,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// From the name of a lane to the most permits that this call takes in it, 0 to
+	// 1000: what the worker can do with just now, such as room in a queue of its
+	// own. At most 16; a lane that the pool does not have is INVALID_ARGUMENT. A lane
+	// that is not named has no such limit. What is left is told as CYCLE_CAP.
+	LaneLimits map[string]int64 `protobuf:"bytes,10,rep,name=lane_limits,json=laneLimits,proto3" json:"lane_limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Who polls of a fleet that divides the work among its machines. Absent means
+	// that only the tenants' own limits hold.
+	Node          *NodeShare `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -890,6 +901,95 @@ func (x *NextDueRequest) GetHeldRows() int32 {
 	return 0
 }
 
+func (x *NextDueRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *NextDueRequest) GetLaneLimits() map[string]int64 {
+	if x != nil {
+		return x.LaneLimits
+	}
+	return nil
+}
+
+func (x *NextDueRequest) GetNode() *NodeShare {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+// NodeShare is a machine's part of a fleet's work. Of each tenant the machine may
+// hold at most ceil(max_active * owned / total) live permits that were claimed
+// under its id; the rest is held with NODE_CAP. A tenant without max_active has no
+// such limit. Permits keep the id that they were claimed under, whatever later
+// calls say.
+type NodeShare struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names the machine. Required; up to 128 bytes, unique in the fleet.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// How many parts it owns, 1 to total.
+	Owned int64 `protobuf:"varint,2,opt,name=owned,proto3" json:"owned,omitempty"`
+	// How many parts there are, 1 to 10,000.
+	Total         int64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeShare) Reset() {
+	*x = NodeShare{}
+	mi := &file_admit_v1_admission_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeShare) ProtoMessage() {}
+
+func (x *NodeShare) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_admission_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
+func (*NodeShare) Descriptor() ([]byte, []int) {
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *NodeShare) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *NodeShare) GetOwned() int64 {
+	if x != nil {
+		return x.Owned
+	}
+	return 0
+}
+
+func (x *NodeShare) GetTotal() int64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
 // NextDueResponse holds the claims.
 type NextDueResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -908,7 +1008,7 @@ type NextDueResponse struct {
 
 func (x *NextDueResponse) Reset() {
 	*x = NextDueResponse{}
-	mi := &file_admit_v1_admission_service_proto_msgTypes[11]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +1020,7 @@ func (x *NextDueResponse) String() string {
 func (*NextDueResponse) ProtoMessage() {}
 
 func (x *NextDueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_admission_service_proto_msgTypes[11]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1033,7 @@ func (x *NextDueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextDueResponse.ProtoReflect.Descriptor instead.
 func (*NextDueResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{11}
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NextDueResponse) GetClaims() []*Claim {
@@ -983,7 +1083,7 @@ type ReportDemandRequest struct {
 
 func (x *ReportDemandRequest) Reset() {
 	*x = ReportDemandRequest{}
-	mi := &file_admit_v1_admission_service_proto_msgTypes[12]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -995,7 +1095,7 @@ func (x *ReportDemandRequest) String() string {
 func (*ReportDemandRequest) ProtoMessage() {}
 
 func (x *ReportDemandRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_admission_service_proto_msgTypes[12]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1008,7 +1108,7 @@ func (x *ReportDemandRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDemandRequest.ProtoReflect.Descriptor instead.
 func (*ReportDemandRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{12}
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReportDemandRequest) GetPool() string {
@@ -1057,7 +1157,7 @@ type ReportDemandResponse struct {
 
 func (x *ReportDemandResponse) Reset() {
 	*x = ReportDemandResponse{}
-	mi := &file_admit_v1_admission_service_proto_msgTypes[13]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1069,7 +1169,7 @@ func (x *ReportDemandResponse) String() string {
 func (*ReportDemandResponse) ProtoMessage() {}
 
 func (x *ReportDemandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_admission_service_proto_msgTypes[13]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1082,7 +1182,7 @@ func (x *ReportDemandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDemandResponse.ProtoReflect.Descriptor instead.
 func (*ReportDemandResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{13}
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReportDemandResponse) GetShedding() *Shedding {
@@ -1152,7 +1252,7 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\f_actual_cost\"p\n" +
 	"\x0fReleaseResponse\x12-\n" +
 	"\x06result\x18\x01 \x01(\x0e2\x15.admit.v1.LeaseResultR\x06result\x12.\n" +
-	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"\x93\x02\n" +
+	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"\xde\x03\n" +
 	"\x0eNextDueRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x1b\n" +
 	"\tmax_items\x18\x02 \x01(\x05R\bmaxItems\x124\n" +
@@ -1162,7 +1262,19 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\x05lanes\x18\x06 \x03(\tR\x05lanes\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\a \x01(\tR\trequestId\x12\x1b\n" +
-	"\theld_rows\x18\b \x01(\x05R\bheldRows\"\xc1\x01\n" +
+	"\theld_rows\x18\b \x01(\x05R\bheldRows\x12\x16\n" +
+	"\x06tenant\x18\t \x01(\tR\x06tenant\x12I\n" +
+	"\vlane_limits\x18\n" +
+	" \x03(\v2(.admit.v1.NextDueRequest.LaneLimitsEntryR\n" +
+	"laneLimits\x12'\n" +
+	"\x04node\x18\v \x01(\v2\x13.admit.v1.NodeShareR\x04node\x1a=\n" +
+	"\x0fLaneLimitsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"G\n" +
+	"\tNodeShare\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05owned\x18\x02 \x01(\x03R\x05owned\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\x03R\x05total\"\xc1\x01\n" +
 	"\x0fNextDueResponse\x12'\n" +
 	"\x06claims\x18\x01 \x03(\v2\x0f.admit.v1.ClaimR\x06claims\x12.\n" +
 	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x129\n" +
@@ -1196,7 +1308,7 @@ func file_admit_v1_admission_service_proto_rawDescGZIP() []byte {
 	return file_admit_v1_admission_service_proto_rawDescData
 }
 
-var file_admit_v1_admission_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_admit_v1_admission_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_admit_v1_admission_service_proto_goTypes = []any{
 	(*AcquireRequest)(nil),        // 0: admit.v1.AcquireRequest
 	(*AcquireResponse)(nil),       // 1: admit.v1.AcquireResponse
@@ -1209,63 +1321,67 @@ var file_admit_v1_admission_service_proto_goTypes = []any{
 	(*ReleaseRequest)(nil),        // 8: admit.v1.ReleaseRequest
 	(*ReleaseResponse)(nil),       // 9: admit.v1.ReleaseResponse
 	(*NextDueRequest)(nil),        // 10: admit.v1.NextDueRequest
-	(*NextDueResponse)(nil),       // 11: admit.v1.NextDueResponse
-	(*ReportDemandRequest)(nil),   // 12: admit.v1.ReportDemandRequest
-	(*ReportDemandResponse)(nil),  // 13: admit.v1.ReportDemandResponse
-	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*Decision)(nil),              // 16: admit.v1.Decision
-	(*Shedding)(nil),              // 17: admit.v1.Shedding
-	(*ItemError)(nil),             // 18: admit.v1.ItemError
-	(LeaseResult)(0),              // 19: admit.v1.LeaseResult
-	(Outcome)(0),                  // 20: admit.v1.Outcome
-	(Finding)(0),                  // 21: admit.v1.Finding
-	(*Claim)(nil),                 // 22: admit.v1.Claim
+	(*NodeShare)(nil),             // 11: admit.v1.NodeShare
+	(*NextDueResponse)(nil),       // 12: admit.v1.NextDueResponse
+	(*ReportDemandRequest)(nil),   // 13: admit.v1.ReportDemandRequest
+	(*ReportDemandResponse)(nil),  // 14: admit.v1.ReportDemandResponse
+	nil,                           // 15: admit.v1.NextDueRequest.LaneLimitsEntry
+	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*Decision)(nil),              // 18: admit.v1.Decision
+	(*Shedding)(nil),              // 19: admit.v1.Shedding
+	(*ItemError)(nil),             // 20: admit.v1.ItemError
+	(LeaseResult)(0),              // 21: admit.v1.LeaseResult
+	(Outcome)(0),                  // 22: admit.v1.Outcome
+	(Finding)(0),                  // 23: admit.v1.Finding
+	(*Claim)(nil),                 // 24: admit.v1.Claim
 }
 var file_admit_v1_admission_service_proto_depIdxs = []int32{
-	14, // 0: admit.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
-	14, // 1: admit.v1.AcquireRequest.max_wait:type_name -> google.protobuf.Duration
-	15, // 2: admit.v1.AcquireRequest.issued_at:type_name -> google.protobuf.Timestamp
-	16, // 3: admit.v1.AcquireResponse.decision:type_name -> admit.v1.Decision
-	17, // 4: admit.v1.AcquireResponse.shedding:type_name -> admit.v1.Shedding
+	16, // 0: admit.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
+	16, // 1: admit.v1.AcquireRequest.max_wait:type_name -> google.protobuf.Duration
+	17, // 2: admit.v1.AcquireRequest.issued_at:type_name -> google.protobuf.Timestamp
+	18, // 3: admit.v1.AcquireResponse.decision:type_name -> admit.v1.Decision
+	19, // 4: admit.v1.AcquireResponse.shedding:type_name -> admit.v1.Shedding
 	0,  // 5: admit.v1.BatchAcquireRequest.requests:type_name -> admit.v1.AcquireRequest
 	4,  // 6: admit.v1.BatchAcquireResponse.results:type_name -> admit.v1.BatchAcquireResult
 	1,  // 7: admit.v1.BatchAcquireResult.response:type_name -> admit.v1.AcquireResponse
-	18, // 8: admit.v1.BatchAcquireResult.error:type_name -> admit.v1.ItemError
-	14, // 9: admit.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
+	20, // 8: admit.v1.BatchAcquireResult.error:type_name -> admit.v1.ItemError
+	16, // 9: admit.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
 	7,  // 10: admit.v1.RenewResponse.results:type_name -> admit.v1.RenewResult
-	17, // 11: admit.v1.RenewResponse.shedding:type_name -> admit.v1.Shedding
-	19, // 12: admit.v1.RenewResult.result:type_name -> admit.v1.LeaseResult
-	14, // 13: admit.v1.RenewResult.expires_in:type_name -> google.protobuf.Duration
-	20, // 14: admit.v1.ReleaseRequest.outcome:type_name -> admit.v1.Outcome
-	14, // 15: admit.v1.ReleaseRequest.retry_after:type_name -> google.protobuf.Duration
-	21, // 16: admit.v1.ReleaseRequest.result:type_name -> admit.v1.Finding
-	19, // 17: admit.v1.ReleaseResponse.result:type_name -> admit.v1.LeaseResult
-	17, // 18: admit.v1.ReleaseResponse.shedding:type_name -> admit.v1.Shedding
-	14, // 19: admit.v1.NextDueRequest.max_wait:type_name -> google.protobuf.Duration
-	14, // 20: admit.v1.NextDueRequest.ttl:type_name -> google.protobuf.Duration
-	22, // 21: admit.v1.NextDueResponse.claims:type_name -> admit.v1.Claim
-	17, // 22: admit.v1.NextDueResponse.shedding:type_name -> admit.v1.Shedding
-	14, // 23: admit.v1.NextDueResponse.next_due_in:type_name -> google.protobuf.Duration
-	14, // 24: admit.v1.ReportDemandRequest.ttl:type_name -> google.protobuf.Duration
-	17, // 25: admit.v1.ReportDemandResponse.shedding:type_name -> admit.v1.Shedding
-	0,  // 26: admit.v1.AdmissionService.Acquire:input_type -> admit.v1.AcquireRequest
-	2,  // 27: admit.v1.AdmissionService.BatchAcquire:input_type -> admit.v1.BatchAcquireRequest
-	5,  // 28: admit.v1.AdmissionService.Renew:input_type -> admit.v1.RenewRequest
-	8,  // 29: admit.v1.AdmissionService.Release:input_type -> admit.v1.ReleaseRequest
-	10, // 30: admit.v1.AdmissionService.NextDue:input_type -> admit.v1.NextDueRequest
-	12, // 31: admit.v1.AdmissionService.ReportDemand:input_type -> admit.v1.ReportDemandRequest
-	1,  // 32: admit.v1.AdmissionService.Acquire:output_type -> admit.v1.AcquireResponse
-	3,  // 33: admit.v1.AdmissionService.BatchAcquire:output_type -> admit.v1.BatchAcquireResponse
-	6,  // 34: admit.v1.AdmissionService.Renew:output_type -> admit.v1.RenewResponse
-	9,  // 35: admit.v1.AdmissionService.Release:output_type -> admit.v1.ReleaseResponse
-	11, // 36: admit.v1.AdmissionService.NextDue:output_type -> admit.v1.NextDueResponse
-	13, // 37: admit.v1.AdmissionService.ReportDemand:output_type -> admit.v1.ReportDemandResponse
-	32, // [32:38] is the sub-list for method output_type
-	26, // [26:32] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	19, // 11: admit.v1.RenewResponse.shedding:type_name -> admit.v1.Shedding
+	21, // 12: admit.v1.RenewResult.result:type_name -> admit.v1.LeaseResult
+	16, // 13: admit.v1.RenewResult.expires_in:type_name -> google.protobuf.Duration
+	22, // 14: admit.v1.ReleaseRequest.outcome:type_name -> admit.v1.Outcome
+	16, // 15: admit.v1.ReleaseRequest.retry_after:type_name -> google.protobuf.Duration
+	23, // 16: admit.v1.ReleaseRequest.result:type_name -> admit.v1.Finding
+	21, // 17: admit.v1.ReleaseResponse.result:type_name -> admit.v1.LeaseResult
+	19, // 18: admit.v1.ReleaseResponse.shedding:type_name -> admit.v1.Shedding
+	16, // 19: admit.v1.NextDueRequest.max_wait:type_name -> google.protobuf.Duration
+	16, // 20: admit.v1.NextDueRequest.ttl:type_name -> google.protobuf.Duration
+	15, // 21: admit.v1.NextDueRequest.lane_limits:type_name -> admit.v1.NextDueRequest.LaneLimitsEntry
+	11, // 22: admit.v1.NextDueRequest.node:type_name -> admit.v1.NodeShare
+	24, // 23: admit.v1.NextDueResponse.claims:type_name -> admit.v1.Claim
+	19, // 24: admit.v1.NextDueResponse.shedding:type_name -> admit.v1.Shedding
+	16, // 25: admit.v1.NextDueResponse.next_due_in:type_name -> google.protobuf.Duration
+	16, // 26: admit.v1.ReportDemandRequest.ttl:type_name -> google.protobuf.Duration
+	19, // 27: admit.v1.ReportDemandResponse.shedding:type_name -> admit.v1.Shedding
+	0,  // 28: admit.v1.AdmissionService.Acquire:input_type -> admit.v1.AcquireRequest
+	2,  // 29: admit.v1.AdmissionService.BatchAcquire:input_type -> admit.v1.BatchAcquireRequest
+	5,  // 30: admit.v1.AdmissionService.Renew:input_type -> admit.v1.RenewRequest
+	8,  // 31: admit.v1.AdmissionService.Release:input_type -> admit.v1.ReleaseRequest
+	10, // 32: admit.v1.AdmissionService.NextDue:input_type -> admit.v1.NextDueRequest
+	13, // 33: admit.v1.AdmissionService.ReportDemand:input_type -> admit.v1.ReportDemandRequest
+	1,  // 34: admit.v1.AdmissionService.Acquire:output_type -> admit.v1.AcquireResponse
+	3,  // 35: admit.v1.AdmissionService.BatchAcquire:output_type -> admit.v1.BatchAcquireResponse
+	6,  // 36: admit.v1.AdmissionService.Renew:output_type -> admit.v1.RenewResponse
+	9,  // 37: admit.v1.AdmissionService.Release:output_type -> admit.v1.ReleaseResponse
+	12, // 38: admit.v1.AdmissionService.NextDue:output_type -> admit.v1.NextDueResponse
+	14, // 39: admit.v1.AdmissionService.ReportDemand:output_type -> admit.v1.ReportDemandResponse
+	34, // [34:40] is the sub-list for method output_type
+	28, // [28:34] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_admission_service_proto_init() }
@@ -1289,7 +1405,7 @@ func file_admit_v1_admission_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_admission_service_proto_rawDesc), len(file_admit_v1_admission_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -889,7 +889,13 @@ type NextDue struct {
 	// Names the call for retries, or empty.
 	RequestId string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// 64 random bits for the permits' tokens.
-	Nonce         uint64 `protobuf:"fixed64,7,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	Nonce uint64 `protobuf:"fixed64,7,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	// The tenant whose entries alone to claim, or empty.
+	Tenant string `protobuf:"bytes,8,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// From lane to the most permits that the call takes in it.
+	LaneLimits map[string]int64 `protobuf:"bytes,9,rep,name=lane_limits,json=laneLimits,proto3" json:"lane_limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Who polls and how large a part of the work is its own, or absent.
+	Node          *Node `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -973,6 +979,91 @@ func (x *NextDue) GetNonce() uint64 {
 	return 0
 }
 
+func (x *NextDue) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *NextDue) GetLaneLimits() map[string]int64 {
+	if x != nil {
+		return x.LaneLimits
+	}
+	return nil
+}
+
+func (x *NextDue) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+// Node is a machine of a fleet.
+type Node struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The parts that it owns.
+	Owned int64 `protobuf:"varint,2,opt,name=owned,proto3" json:"owned,omitempty"`
+	// The parts that there are.
+	Total         int64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Node) Reset() {
+	*x = Node{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Node) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Node) ProtoMessage() {}
+
+func (x *Node) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Node.ProtoReflect.Descriptor instead.
+func (*Node) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Node) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Node) GetOwned() int64 {
+	if x != nil {
+		return x.Owned
+	}
+	return 0
+}
+
+func (x *Node) GetTotal() int64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
 // Renew extends permits.
 type Renew struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -986,7 +1077,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +1089,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +1102,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{10}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Renew) GetTokens() []*Token {
@@ -1050,7 +1141,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1062,7 +1153,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1075,7 +1166,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{11}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Release) GetToken() *Token {
@@ -1137,7 +1228,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1149,7 +1240,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +1253,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{12}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Token) GetEpoch() uint32 {
@@ -1206,7 +1297,7 @@ type Schedule struct {
 
 func (x *Schedule) Reset() {
 	*x = Schedule{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1218,7 +1309,7 @@ func (x *Schedule) String() string {
 func (*Schedule) ProtoMessage() {}
 
 func (x *Schedule) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1231,7 +1322,7 @@ func (x *Schedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Schedule.ProtoReflect.Descriptor instead.
 func (*Schedule) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{13}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Schedule) GetPool() string {
@@ -1279,7 +1370,7 @@ type EntrySpec struct {
 
 func (x *EntrySpec) Reset() {
 	*x = EntrySpec{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1382,7 @@ func (x *EntrySpec) String() string {
 func (*EntrySpec) ProtoMessage() {}
 
 func (x *EntrySpec) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1395,7 @@ func (x *EntrySpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntrySpec.ProtoReflect.Descriptor instead.
 func (*EntrySpec) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{14}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EntrySpec) GetTenant() string {
@@ -1399,7 +1490,7 @@ type Unschedule struct {
 
 func (x *Unschedule) Reset() {
 	*x = Unschedule{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +1502,7 @@ func (x *Unschedule) String() string {
 func (*Unschedule) ProtoMessage() {}
 
 func (x *Unschedule) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +1515,7 @@ func (x *Unschedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unschedule.ProtoReflect.Descriptor instead.
 func (*Unschedule) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{15}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Unschedule) GetPool() string {
@@ -1514,7 +1605,7 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
 	"\bcategory\x18\x03 \x01(\tR\bcategory\x12\x18\n" +
 	"\abacklog\x18\x04 \x01(\x03R\abacklog\x12\x10\n" +
-	"\x03ttl\x18\x05 \x01(\x03R\x03ttl\"\xb4\x01\n" +
+	"\x03ttl\x18\x05 \x01(\x03R\x03ttl\"\x83\x03\n" +
 	"\aNextDue\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x1b\n" +
 	"\tmax_items\x18\x02 \x01(\x03R\bmaxItems\x12\x10\n" +
@@ -1523,7 +1614,19 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\x05lanes\x18\x05 \x03(\tR\x05lanes\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x06 \x01(\tR\trequestId\x12\x14\n" +
-	"\x05nonce\x18\a \x01(\x06R\x05nonce\"J\n" +
+	"\x05nonce\x18\a \x01(\x06R\x05nonce\x12\x16\n" +
+	"\x06tenant\x18\b \x01(\tR\x06tenant\x12J\n" +
+	"\vlane_limits\x18\t \x03(\v2).admit.storage.v1.NextDue.LaneLimitsEntryR\n" +
+	"laneLimits\x12*\n" +
+	"\x04node\x18\n" +
+	" \x01(\v2\x16.admit.storage.v1.NodeR\x04node\x1a=\n" +
+	"\x0fLaneLimitsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"B\n" +
+	"\x04Node\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05owned\x18\x02 \x01(\x03R\x05owned\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\x03R\x05total\"J\n" +
 	"\x05Renew\x12/\n" +
 	"\x06tokens\x18\x01 \x03(\v2\x17.admit.storage.v1.TokenR\x06tokens\x12\x10\n" +
 	"\x03ttl\x18\x02 \x01(\x03R\x03ttl\"\xc0\x01\n" +
@@ -1575,7 +1678,7 @@ func file_admit_storage_v1_command_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_command_proto_rawDescData
 }
 
-var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_admit_storage_v1_command_proto_goTypes = []any{
 	(*Command)(nil),      // 0: admit.storage.v1.Command
 	(*Op)(nil),           // 1: admit.storage.v1.Op
@@ -1587,13 +1690,15 @@ var file_admit_storage_v1_command_proto_goTypes = []any{
 	(*Detach)(nil),       // 7: admit.storage.v1.Detach
 	(*ReportDemand)(nil), // 8: admit.storage.v1.ReportDemand
 	(*NextDue)(nil),      // 9: admit.storage.v1.NextDue
-	(*Renew)(nil),        // 10: admit.storage.v1.Renew
-	(*Release)(nil),      // 11: admit.storage.v1.Release
-	(*Token)(nil),        // 12: admit.storage.v1.Token
-	(*Schedule)(nil),     // 13: admit.storage.v1.Schedule
-	(*EntrySpec)(nil),    // 14: admit.storage.v1.EntrySpec
-	(*Unschedule)(nil),   // 15: admit.storage.v1.Unschedule
-	(*Policy)(nil),       // 16: admit.storage.v1.Policy
+	(*Node)(nil),         // 10: admit.storage.v1.Node
+	(*Renew)(nil),        // 11: admit.storage.v1.Renew
+	(*Release)(nil),      // 12: admit.storage.v1.Release
+	(*Token)(nil),        // 13: admit.storage.v1.Token
+	(*Schedule)(nil),     // 14: admit.storage.v1.Schedule
+	(*EntrySpec)(nil),    // 15: admit.storage.v1.EntrySpec
+	(*Unschedule)(nil),   // 16: admit.storage.v1.Unschedule
+	nil,                  // 17: admit.storage.v1.NextDue.LaneLimitsEntry
+	(*Policy)(nil),       // 18: admit.storage.v1.Policy
 }
 var file_admit_storage_v1_command_proto_depIdxs = []int32{
 	1,  // 0: admit.storage.v1.Command.ops:type_name -> admit.storage.v1.Op
@@ -1602,22 +1707,24 @@ var file_admit_storage_v1_command_proto_depIdxs = []int32{
 	4,  // 3: admit.storage.v1.Op.pause:type_name -> admit.storage.v1.Pause
 	5,  // 4: admit.storage.v1.Op.acquire:type_name -> admit.storage.v1.Acquire
 	9,  // 5: admit.storage.v1.Op.next_due:type_name -> admit.storage.v1.NextDue
-	10, // 6: admit.storage.v1.Op.renew:type_name -> admit.storage.v1.Renew
-	11, // 7: admit.storage.v1.Op.release:type_name -> admit.storage.v1.Release
-	13, // 8: admit.storage.v1.Op.schedule:type_name -> admit.storage.v1.Schedule
-	15, // 9: admit.storage.v1.Op.unschedule:type_name -> admit.storage.v1.Unschedule
+	11, // 6: admit.storage.v1.Op.renew:type_name -> admit.storage.v1.Renew
+	12, // 7: admit.storage.v1.Op.release:type_name -> admit.storage.v1.Release
+	14, // 8: admit.storage.v1.Op.schedule:type_name -> admit.storage.v1.Schedule
+	16, // 9: admit.storage.v1.Op.unschedule:type_name -> admit.storage.v1.Unschedule
 	7,  // 10: admit.storage.v1.Op.detach:type_name -> admit.storage.v1.Detach
 	8,  // 11: admit.storage.v1.Op.report_demand:type_name -> admit.storage.v1.ReportDemand
-	16, // 12: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
+	18, // 12: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
 	6,  // 13: admit.storage.v1.Detach.waiter:type_name -> admit.storage.v1.WaiterKey
-	12, // 14: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
-	12, // 15: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
-	14, // 16: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	17, // 14: admit.storage.v1.NextDue.lane_limits:type_name -> admit.storage.v1.NextDue.LaneLimitsEntry
+	10, // 15: admit.storage.v1.NextDue.node:type_name -> admit.storage.v1.Node
+	13, // 16: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
+	13, // 17: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
+	15, // 18: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_command_proto_init() }
@@ -1645,7 +1752,7 @@ func file_admit_storage_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_command_proto_rawDesc), len(file_admit_storage_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1407,7 +1407,9 @@ type PermitRow struct {
 	// Whether it holds no slot.
 	Uncounted bool `protobuf:"varint,14,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
 	// Whether it is beyond what its tenant was entitled to.
-	Borrowed      bool `protobuf:"varint,15,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
+	Borrowed bool `protobuf:"varint,15,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
+	// Whose part of the tenant's permits it counts in, or empty.
+	Node          string `protobuf:"bytes,16,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1545,6 +1547,13 @@ func (x *PermitRow) GetBorrowed() bool {
 		return x.Borrowed
 	}
 	return false
+}
+
+func (x *PermitRow) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 // WaiterRow is a request that waits in line.
@@ -2127,7 +2136,7 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\acadence\x18\x18 \x01(\v2\x1f.admit.storage.v1.CadencePolicyR\acadence\x12\x16\n" +
 	"\x06behind\x18\x19 \x01(\x05R\x06behind\x12\x16\n" +
 	"\x06resume\x18\x1a \x01(\x03R\x06resume\x12\x16\n" +
-	"\x06misses\x18\x1b \x01(\x05R\x06misses\"\x9b\x03\n" +
+	"\x06misses\x18\x1b \x01(\x05R\x06misses\"\xaf\x03\n" +
 	"\tPermitRow\x12-\n" +
 	"\x05token\x18\x01 \x01(\v2\x17.admit.storage.v1.TokenR\x05token\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x16\n" +
@@ -2146,7 +2155,8 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"dedupe_key\x18\r \x01(\tR\tdedupeKey\x12\x1c\n" +
 	"\tuncounted\x18\x0e \x01(\bR\tuncounted\x12\x1a\n" +
-	"\bborrowed\x18\x0f \x01(\bR\bborrowed\"\xca\x03\n" +
+	"\bborrowed\x18\x0f \x01(\bR\bborrowed\x12\x12\n" +
+	"\x04node\x18\x10 \x01(\tR\x04node\"\xca\x03\n" +
 	"\tWaiterRow\x12-\n" +
 	"\x03key\x18\x01 \x01(\v2\x1b.admit.storage.v1.WaiterKeyR\x03key\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +

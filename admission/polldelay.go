@@ -1,0 +1,114 @@
+package admission
+
+import "time"
+
+// Remembers says whether the NextDue has the request id of an earlier one: its
+// answer waits for nothing.
+func (s *State) Remembers(op *NextDue) bool {
+	p := s.pools.byName(op.Pool)
+	if p == nil || op.RequestID == "" {
+		return false
+	}
+	_, seen := s.requests.Get(requestItem{pool: p.num, id: op.RequestID})
+	return seen
+}
+
+// Idle is what a NextDue is answered that claims nothing: pass it to
+// State.Shedding, to learn who is held back from this very call.
+func (s *State) Idle(op *NextDue) *NextDueResult {
+	_, res := s.attend(op)
+	return res
+}
+
+// PollDelay says whether a NextDue would be served at that moment (0), or after
+// what time it is worth asking again; ok is false if only an event can help.
+// It may be early, never late.
+func (s *State) PollDelay(at Instant, w Wall, op *NextDue) (wait time.Duration, ok bool) {
+	q, _ := s.attend(op)
+	if q == nil {
+		return 0, true // to be told
+	}
+	at, soonest := max(at, s.t), never
+	if due, any := q.nextDue(); any {
+		soonest = min(soonest, at.Add(max(due.Sub(w), 0)))
+	}
+	if woken, any := q.nextTokens(); any {
+		soonest = min(soonest, woken)
+	}
+	for _, l := range q.pool.lanes {
+		if q.wants(l) && s.servable(q, l) && l.slotFree() {
+			soonest = min(soonest, l.tokensAt(at))
+		}
+	}
+	if soonest == never {
+		return 0, false
+	}
+	return max(soonest.Sub(at), 0), true
+}
+
+// dormantLook bounds the routes of others among which those of one tenant are
+// looked for.
+const dormantLook = 64
+
+// nextDue returns when the next route comes due that the poll may be served from.
+// It may be early.
+func (q *poll) nextDue() (due Wall, any bool) {
+	looked := 0
+	q.pool.dormant.Scan(func(r routeDue) bool {
+		looked++
+		due, any = r.at.first, looked == dormantLook || q.mayServe(r.route.demand.tenant)
+		return !any
+	})
+	return due, any
+}
+
+// nextTokens returns when tokens come for a demand that the poll may be served
+// from.
+func (q *poll) nextTokens() (at Instant, any bool) {
+	if q.tenant == nil {
+		next, any := q.pool.rates.Min()
+		return next.at, any
+	}
+	for _, d := range q.tenant.demands {
+		if wake := d.row.wakeAt; wake != 0 && (!any || wake < at) {
+			at, any = wake, true
+		}
+	}
+	return at, any
+}
+
+// servable says whether a demand of the lane could be served to the poll.
+func (s *State) servable(q *poll, l *lane) bool {
+	if q.tenant != nil {
+		d := q.tenant.demand(l)
+		return d.row != nil && d.row.seat.ordered() && !s.nodeFull(q.op.Node, q.tenant)
+	}
+	n := l.waiting()
+	s.fullOn(q.op.Node, q.pool, func(t *tenant) {
+		if d := t.demand(l); d.row != nil && d.row.seat.ordered() {
+			n--
+		}
+	})
+	return n > 0
+}
+
+// waiting counts the demands that could be served.
+func (l *lane) waiting() int {
+	n := 0
+	for c := range l.classes {
+		n += l.classes[c].order.Len()
+	}
+	return n
+}
+
+// tokensAt returns when every POOL bucket will have what an entry of the lane
+// takes, if nothing else takes it.
+func (l *lane) tokensAt(now Instant) Instant {
+	at := now
+	for i := range l.pool.buckets {
+		b := &l.pool.buckets[i]
+		state := b.settled(b.bucketSpec, now)
+		at = max(at, state.readyAt(b.bucketSpec, b.charge(1), l.leaveTokens[i]))
+	}
+	return at
+}
