@@ -93,7 +93,7 @@ Data goes to stdout and talk to stderr.`,
 		a.dueCommand(), a.deadCommand(),
 		a.pausableCommand("tenant", "TENANT", "acme"), a.pausableCommand("lane", "LANE", "marketing"),
 		a.pausableCommand("bucket", "BUCKET", "provider"),
-		a.healthCommand(), a.versionCommand(), exitCodesTopic(),
+		a.healthCommand(), a.simulateCommand(), a.versionCommand(), exitCodesTopic(),
 	)
 	group(root)
 	return root

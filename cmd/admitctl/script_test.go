@@ -46,10 +46,18 @@ func (s suite) Run() int {
 // Each script runs admitctl as a user would. One that begins with `node` talks to
 // a real admitd of its own.
 func TestScripts(t *testing.T) {
+	profiles, err := filepath.Abs("../../docs/profiles")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PROFILES", profiles)
+			return nil
+		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"node":     startNode,
 			"code":     runForCode,

@@ -74,6 +74,13 @@ var layers = []layer{
 			{pkg: "./raftstore/...", why: "what a scenario shows must be the core's doing alone", deep: true},
 		}},
 
+	{pkg: "./internal/simulate", why: "a simulation runs on the pure core, without a server",
+		may: []string{"./admission", "./internal/policy"},
+		never: []ban{
+			{pkg: "./server/...", why: "what a simulation shows must be the core's doing alone", deep: true},
+			{pkg: "./raftstore/...", why: "what a simulation shows must be the core's doing alone", deep: true},
+		}},
+
 	{pkg: "./server/...", why: "handlers check, convert, call the store once and convert back",
 		may: []string{"./admission", "./raftstore", "./internal/policy", "./proto/admit/v1", "./internal/clock"}},
 
@@ -85,8 +92,8 @@ var layers = []layer{
 		never: []ban{
 			{pkg: "./server/...", why: "internal/node puts the parts together"},
 		}},
-	{pkg: "./cmd/admitctl/...", why: "the tool is a client, with the core's scenarios built in",
-		may: []string{"./client", "./internal/scenario", "./internal/policy", "./proto/admit/v1", "./internal/buildinfo"},
+	{pkg: "./cmd/admitctl/...", why: "the tool is a client, with the core's scenarios and simulations built in",
+		may: []string{"./client", "./internal/scenario", "./internal/simulate", "./internal/policy", "./proto/admit/v1", "./internal/buildinfo"},
 		tests: []string{
 			"./internal/node", "./internal/config", // to run against a real node
 		},
