@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // trial runs the tests on a core with one line broken, or on the sound one.
 type trial struct {
 	dir, id string
 	mutant  *mutant
+	limit   time.Duration // for each stage
 }
 
 // stage is a part of the tests. The cheap ones go first: most mutants die there.
@@ -40,7 +42,7 @@ func (t trial) run() (killer string, err error) {
 		if err != nil {
 			return "", err
 		}
-		args := []string{"-test.failfast", "-test.timeout=3m", "-test.v"}
+		args := []string{"-test.failfast", "-test.timeout=" + t.limit.String(), "-test.v"}
 		if s.checks != "" {
 			args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=0s", "-rapid.seed=1", "-rapid.checks="+s.checks)
 		}
