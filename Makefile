@@ -53,8 +53,12 @@ fuzz: ## run each fuzz test for FUZZTIME (10s)
 	done
 
 .PHONY: bench
-bench: ## run the benchmarks
-	go test -run '^$$' -bench . -benchmem $(FAST)
+bench: ## run the benchmarks, those of benchmarks aside
+	go test -run '^$$' -bench . -skip '^BenchmarkCost|^BenchmarkLongest' -benchmem $(FAST)
+
+.PHONY: benchmarks
+benchmarks: ## measure what the core costs and write docs/benchmarks.md (wants an idle machine)
+	go run ./internal/benchmarks
 
 .PHONY: e2e
 e2e: ## run the real binaries against real workers (needs Python and nginx)

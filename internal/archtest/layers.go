@@ -48,6 +48,7 @@ var layers = []layer{
 	{pkg: "./internal/logging", why: leafWhy},
 	{pkg: "./internal/buildinfo", why: leafWhy},
 	{pkg: "./internal/archtest", why: "it looks at the packages from outside"},
+	{pkg: "./internal/benchmarks", why: "it runs the core's benchmarks from outside"},
 	{pkg: "./internal/mutants", why: "it breaks the core's sources from outside"},
 	{pkg: "./internal/nightly", why: "it runs the core's tests from outside"},
 
