@@ -1,12 +1,16 @@
 package admission
 
 // hear prepares an Acquire for dispatch. It returns nil when the answer needs
-// none: an error, a replay, or a reason that no other grant can change.
+// none: an error, a replay, or a place in line that it has already.
 func (s *State) hear(op *Acquire, now Instant) (*ask, *AcquireResult) {
 	a := &ask{op: op}
 	p := s.pools.byName(op.Pool)
 	if p == nil {
 		a.result.Err = poolNotFound(op.Pool)
+		return nil, &a.result
+	}
+	if op.IssuedAt != 0 && s.w.Sub(op.IssuedAt) >= memoryWindow {
+		a.result.Err = staleRequest()
 		return nil, &a.result
 	}
 	t := p.tenant(op.Tenant)
@@ -16,19 +20,27 @@ func (s *State) hear(op *Acquire, now Instant) (*ask, *AcquireResult) {
 		return nil, &a.result
 	}
 	a.demand = t.demand(lane)
-	if s.replay(a, now) {
+	if s.recall(a, now) {
 		return nil, &a.result
 	}
 	return a, &a.result
 }
 
-// replay answers an ask whose request id was granted before.
-func (s *State) replay(a *ask, now Instant) bool {
-	d := a.demand
-	if a.op.RequestID == "" {
+// recall answers an ask whose request id was granted before or is in line.
+func (s *State) recall(a *ask, now Instant) bool {
+	d, id := a.demand, a.op.RequestID
+	if id == "" {
 		return false
 	}
-	seen, err := s.request(d.tenant.pool, a.op.Tenant, a.op.RequestID, a.op.digest(), now)
+	if w := s.waitersByID[requestKey{d.tenant.pool.num, d.tenant.id, id}]; w != nil {
+		if w.digest != a.op.digest() {
+			a.result.Err = requestMismatch()
+		} else if a.result.Decision.Waiter = w.key; a.op.MaxWait == 0 {
+			a.result.Decision = s.refusalOf(w)
+		}
+		return true
+	}
+	seen, err := s.request(d.tenant.pool, a.op.Tenant, id, a.op.digest(), now)
 	if err != nil {
 		a.result.Err = err
 		return true
@@ -37,48 +49,109 @@ func (s *State) replay(a *ask, now Instant) bool {
 		return false
 	}
 	a.result.Decision.Replayed = true
-	a.result.Decision.Permit = s.presentState(seen, d, now)
+	a.result.Decision.Permit, a.result.Decision.Borrowed = s.presentState(seen, d, now)
 	return true
 }
 
 // presentState returns the permit of a remembered Acquire as it is now.
-func (s *State) presentState(seen *requestRow, d *demand, now Instant) Permit {
-	token := seen.tokens[0]
-	if p := s.holder(token); p != nil {
-		return s.view(p, now)
-	}
-	v := Permit{
-		Token: token, Fence: seen.fence, State: PermitLost,
+func (s *State) presentState(seen *requestRow, d *demand, now Instant) (v Permit, borrowed bool) {
+	v = Permit{
+		Fence: seen.fence, State: PermitSpent,
 		Pool: d.tenant.pool.name, Tenant: d.tenant.id, Lane: d.lane.name,
 	}
-	if s.released(token) != nil {
+	if len(seen.tokens) == 0 {
+		return v, false
+	}
+	v.Token, v.State = seen.tokens[0], PermitLost
+	if p := s.holder(v.Token); p != nil {
+		return s.view(p, now), p.borrowed
+	}
+	if s.released(v.Token) != nil {
 		v.State = PermitReleased
 	}
-	return v
+	return v, false
 }
 
-// answer grants the ask if everything lets it pass, and sheds it otherwise.
-func (s *State) answer(a *ask) {
-	if s.replay(a, s.t) { // by an earlier ask of this entry
+// answer grants the ask if everything lets it pass; else it waits if it may, and
+// is shed if not.
+func (d *dispatch) answer(a *ask) {
+	if d.recall(a, d.t) { // by an earlier ask of this entry
 		return
 	}
-	d := a.demand
-	if !s.fits(d, a.op.Cost, s.t) || !d.tenant.mayRegister() || a.forgets(s.t) {
-		a.result.Decision.Shed = s.explain(a, s.t)
+	if !d.reserved && d.mayPass(a, d.t) {
+		d.admit(a)
 		return
 	}
-	if d.row != nil {
-		s.leaveSeat(d)
+	x := d.explain(a, d.t, d.holder, d.reserved)
+	switch {
+	case a.demand.tenant.pool.shadow:
+		d.letThrough(a, x.shed())
+	case a.op.MaxWait > 0 && !x.reason.final():
+		d.await(a)
+		if !d.reserved && x.onlyPoolTokens {
+			d.reserved = true
+			d.holder = position{demand: a.demand, source: d.waiter(a.result.Decision.Waiter).source()}
+		}
+	default:
+		a.result.Decision.Shed = x.shed()
 	}
-	p := s.grant(d, order{cost: a.op.Cost, ttl: a.op.TTL, nonce: a.op.Nonce, worker: a.op.WorkerID})
-	if a.op.RequestID != "" {
-		s.noteRequest(&requestRow{
-			pool: d.tenant.pool, tenant: d.tenant.id, id: a.op.RequestID, digest: a.op.digest(),
-			tokens: []Token{p.token}, fence: p.fence,
-		})
+}
+
+// mayPass says whether the ask may be granted, nobody being before it.
+func (s *State) mayPass(a *ask, now Instant) bool {
+	t := a.demand.tenant
+	return t.mayRegister() && !a.forgets(now) && !t.pool.jobsFull(t, a.op.DedupeKey) && s.fits(a.demand, a.op.need(), now)
+}
+
+// final says whether waiting can't help: it is told at once, however long the
+// caller would wait.
+func (r Reason) final() bool { return r <= BatchOnly && r != Paused }
+
+// admit grants the ask.
+func (s *State) admit(a *ask) {
+	d, op := a.demand, a.op
+	s.leaveOrders(d)
+	p := s.grant(d, order{
+		cost: op.Cost, ttl: op.TTL, nonce: op.Nonce, worker: op.WorkerID,
+		lock: op.LockKey, job: op.DedupeKey, slotless: op.RateOnly, settle: op.Settle,
+	})
+	s.granted(p, op.RequestID, op.digest(), &a.result.Decision)
+}
+
+// granted notes a grant under its request id, and tells it.
+func (s *State) granted(p *permitRow, id string, digest uint64, to *Decision) {
+	t := p.demand.tenant
+	if id != "" {
+		r := &requestRow{pool: t.pool, tenant: t.id, id: id, digest: digest, fence: p.fence}
+		if p.token != (Token{}) {
+			r.tokens = []Token{p.token}
+		}
+		s.noteRequest(r)
 	}
-	a.result.Decision.Permit = s.view(p, s.t)
-	s.reseatTenant(d.tenant)
+	to.Permit, to.Borrowed = s.view(p, s.t), p.borrowed
+	s.reseatTenant(t)
+}
+
+// letThrough grants what a pool that only watches would have shed. It is charged
+// nothing and counts in no cap.
+func (s *State) letThrough(a *ask, shed *Shed) {
+	d, op := a.demand, a.op
+	a.result.Decision.WouldShed = shed
+	if op.RateOnly || !d.tenant.mayRegister() {
+		a.result.Decision.Permit = Permit{
+			Pool: op.Pool, Tenant: op.Tenant, Lane: d.lane.name, State: PermitSpent,
+		}
+		return
+	}
+	s.registerDemand(d)
+	p := s.newPermit(d, order{cost: op.Cost, ttl: op.TTL, nonce: op.Nonce, worker: op.WorkerID})
+	p.uncounted = true
+	s.hold(p)
+	id := op.RequestID
+	if a.forgets(s.t) {
+		id = ""
+	}
+	s.granted(p, id, op.digest(), &a.result.Decision)
 }
 
 // forgets says whether the ask has an id that the pool could not remember.
@@ -86,19 +159,9 @@ func (a *ask) forgets(now Instant) bool {
 	return a.op.RequestID != "" && a.demand.tenant.pool.requestsFull(now)
 }
 
-// fits says whether one permit of that cost may be granted to the demand now:
-// slots, reserves, buckets, caps and pauses, all together.
-func (s *State) fits(d *demand, cost int64, now Instant) bool {
-	t := d.tenant
-	if t.paused() || d.lane.paused || t.atCap() || !d.lane.roomFor(cost, now) {
-		return false
-	}
-	why, _ := t.rateReason(cost, now)
-	return why == ReasonNone
-}
-
 // Decide returns what the Acquire would get at an instant, changing nothing. A
-// refusal is an answer: nothing needs to be logged for it.
+// refusal is an answer: nothing needs to be logged for it. What would be granted,
+// or would have to wait, is not refused.
 func (s *State) Decide(at Instant, op *Acquire) *AcquireResult {
 	at = max(at, s.t)
 	a, res := s.hear(op, at)
@@ -106,10 +169,19 @@ func (s *State) Decide(at Instant, op *Acquire) *AcquireResult {
 		return res
 	}
 	t := a.demand.tenant
+	if t.pool.shadow {
+		return res
+	}
+	holder, reserved := s.reservation(t.pool, at)
+	reserved = reserved && a.demand.passed(holder)
 	// An entry of that moment would forget idle tenants first.
 	room := t.mayRegister() || t.pool.idleBy(at)
-	if !room || !s.fits(a.demand, op.Cost, at) || a.forgets(at) {
-		res.Decision.Shed = s.explain(a, at)
+	if room && !reserved && !a.forgets(at) && !t.pool.jobsFull(t, op.DedupeKey) && s.fits(a.demand, op.need(), at) {
+		return res
+	}
+	x := s.explain(a, at, holder, reserved)
+	if op.MaxWait == 0 || x.reason.final() {
+		res.Decision.Shed = x.shed()
 	}
 	return res
 }

@@ -37,7 +37,7 @@ func (s *State) each(ops []Op, results []Result, stage func(Op) Result) {
 
 // advance moves time on to the entry's moment.
 func (s *State) advance(e *Entry) {
-	s.index, s.positions = e.Index, 0
+	s.index, s.positions, s.waitEnds = e.Index, 0, nil
 	s.t, s.w = max(s.t, e.T), e.W
 }
 
@@ -48,10 +48,15 @@ func (s *State) operate(op Op) Result {
 		gap := max(op.Gap, 0)
 		s.t = s.t.Add(gap)
 		s.leaseOffset += gap
+		s.detachAll()
 	case ApplyPolicy:
 		return s.applyPolicy(op)
 	case Pause:
 		return s.pause(op)
+	case Detach:
+		if w := s.waiter(op.Waiter); w != nil {
+			s.detach(w)
+		}
 	}
 	return nil
 }
@@ -67,14 +72,17 @@ func (s *State) settleLease(op Op) Result {
 	return nil
 }
 
-// passTime lets time alone do its work: permits expire, tokens come, what is old
-// is forgotten.
+// passTime lets time alone do its work: permits expire, waits and reports end,
+// tokens come, what is old is forgotten.
 func (s *State) passTime() {
 	budget := expireLimit
 	for _, p := range s.pools.list {
 		budget = s.expire(p, budget)
+		budget = s.endWaits(p, budget)
+		s.endReports(p)
 		s.wake(p)
 		s.forgetOld(p)
+		s.forgetDone(p)
 		s.forgetIdle(p)
 	}
 }
@@ -86,6 +94,8 @@ func (s *State) reindex(op Op) Result {
 		return s.schedule(op)
 	case Unschedule:
 		return s.unschedule(op)
+	case *ReportDemand:
+		return s.reportDemand(op)
 	}
 	return nil
 }
@@ -99,7 +109,7 @@ type contest struct {
 	echoes []*poll
 }
 
-// decide dispatches what is asked for, pool by pool.
+// decide dispatches what is asked for and what waits in line, pool by pool.
 func (s *State) decide(ops []Op, results []Result) {
 	for i, op := range ops {
 		switch op := op.(type) {
@@ -107,8 +117,9 @@ func (s *State) decide(ops []Op, results []Result) {
 			a, res := s.hear(op, s.t)
 			results[i] = res
 			if a != nil {
-				c := s.contest(a.demand.tenant.pool)
-				c.asks = append(c.asks, a)
+				s.contest(a.demand.tenant.pool).ask(s, a)
+			} else if w := s.waiter(res.Decision.Waiter); w != nil {
+				s.attach(w, op.MaxWait)
 			}
 		case *NextDue:
 			q, res := s.attend(op)
@@ -116,6 +127,12 @@ func (s *State) decide(ops []Op, results []Result) {
 			if q != nil {
 				s.contest(q.pool).join(q)
 			}
+		}
+	}
+	s.settleSeats()
+	for _, p := range s.pools.list {
+		if p.waiting > 0 || p.yields {
+			s.contest(p)
 		}
 	}
 	for i := range s.contests {
@@ -129,6 +146,18 @@ func (s *State) decide(ops []Op, results []Result) {
 		clear(c.echoes)
 	}
 	s.contests = s.contests[:0]
+}
+
+// ask adds an Acquire, with what waits behind it.
+func (c *contest) ask(s *State, a *ask) {
+	c.asks = append(c.asks, a)
+	if a.op.Backlog <= 0 {
+		return
+	}
+	if d := a.demand; d.row == nil { // another ask may have made it known
+		a.demand = c.pool.tenant(d.tenant.id).demand(d.lane)
+	}
+	s.report(a.demand, a.op.Backlog, 0)
 }
 
 // join adds a poll. One that is sent twice in one entry is to claim once.

@@ -107,83 +107,110 @@ func (c *census) checkDemands() {
 	})
 }
 
-// checkSeat checks that a demand sits where its class says, and is findable
-// there [I7].
+// checkSeat checks that each source of a demand sits where its class says, and is
+// findable there [I7].
 func (c *census) checkSeat(where string, d *demand) {
-	to, wakeAt := d.classify(c.t)
-	c.equal(where+" seat", d.row.seat, to)
-	if wakeAt == never {
-		wakeAt = 0
+	for src := range sourceCount {
+		own, where := d.row.seats[src], fmt.Sprintf("%s source %d", where, src)
+		to, wakeAt := c.classify(d, src)
+		c.equal(where+" seat", own.seat, to)
+		if wakeAt == never {
+			wakeAt = 0
+		}
+		c.equal(where+" wakes", own.wakeAt, wakeAt)
+		if own.wakeAt != 0 {
+			_, ok := d.tenant.pool.wakeups(src).Get(wakeup{own.wakeAt, d, src})
+			c.equal(where+" waits for tokens", ok, true)
+		}
+		if !own.seat.ordered() || src >= orderedSources {
+			continue
+		}
+		class := &d.lane.classes[own.seat.class()]
+		at, ok := class.orders[src].Get(d.position(src))
+		c.equal(where+" is in the order", ok && at.demand == d && at.source == src, true)
+		c.equal(where+" tag is at the floor or above", at.tag >= class.floor, true)
 	}
-	c.equal(where+" wakes", d.row.wakeAt, wakeAt)
-	if d.row.wakeAt != 0 {
-		_, ok := d.tenant.pool.rates.Get(wakeup{d.row.wakeAt, d})
-		c.equal(where+" waits for tokens", ok, true)
+	c.equal(where+" stands", d.standing, c.standingOf(d))
+	if d.row.seats[fromEntries].seat.ordered() {
+		oldest, _ := d.oldestDue(c.State)
+		c.equal(where+" oldest due entry", oldest, c.firstInRing(d))
 	}
-	c.equal(where+" wants", d.wants, d.row.seat != unseated)
-	if !d.row.seat.ordered() {
-		c.equal(where+" is not listed as servable", d.listed, oldestDue{})
-		return
+	if d.standing.listed.demand != nil {
+		_, ok := d.lane.oldest.Get(d.standing.listed)
+		c.equal(where+" is listed as servable", ok, true)
 	}
-	class := &d.lane.classes[d.row.seat.class()]
-	at, ok := class.order.Get(d.position())
-	c.equal(where+" is in the order", ok && at.demand == d, true)
-	c.equal(where+" tag is at the floor or above", at.tag >= class.floor, true)
-	oldest, ok := Wall(0), false
+}
+
+// firstInRing returns when the oldest entry of the routes in the ring came due.
+func (c *census) firstInRing(d *demand) (oldest Wall) {
+	oldest = 1<<63 - 1
 	for r := d.ring.front; r != nil; {
-		if first, any := r.firstIn(c.line); any && (!ok || first.at.first < oldest) {
-			oldest, ok = first.at.first, true
+		if first, any := r.firstIn(c.line); any {
+			oldest = min(oldest, first.at.first)
 		}
 		if r = r.next; r == d.ring.front {
 			break
 		}
 	}
-	c.equal(where+" oldest due entry", d.listed, oldestDue{oldest, d})
-	_, ok = d.lane.oldest.Get(d.listed)
-	c.equal(where+" is listed as servable", ok, true)
+	return oldest
 }
 
 // checkLanes checks what is counted for a lane over its demands.
 func (c *census) checkLanes(p *pool) {
-	rates := 0
+	rates, waiterRates, reports := 0, 0, 0
 	for rank, l := range p.lanes {
 		where := "lane " + p.name + "/" + l.name
 		c.equal(where+" rank", l.rank, rank)
 		c.equal(where+" is of its pool", l.pool == p, true)
 		c.equal(where+" reserves", len(l.leaveTokens), len(p.buckets))
-		var held [reasonCount]int64
-		depth, listed := int64(0), 0
-		var ordered [classCount]int
+		counted := &lane{}
+		listed := 0
+		var ordered [classCount][orderedSources]int
 		for _, t := range p.tenants {
 			for _, d := range t.demands {
 				if d.lane != l {
 					continue
 				}
-				switch at := d.row.seat; {
-				case at.ordered():
-					ordered[at.class()]++
-					depth += d.due
+				counted.count(&d.standing, 1)
+				counted.depth += d.standing.depth
+				counted.kept += d.standing.kept
+				if d.standing.listed.demand != nil {
 					listed++
-				case at != unseated:
-					held[at.reason()]++
 				}
-				if d.row.wakeAt != 0 {
-					rates++
+				for src := range sourceCount {
+					at := d.row.seats[src]
+					if at.seat.ordered() && src < orderedSources {
+						ordered[at.seat.class()][src]++
+					}
+					if at.wakeAt != 0 && p.wakeups(src) == p.rates {
+						rates++
+					} else if at.wakeAt != 0 {
+						waiterRates++
+					}
+				}
+				if d.row.reported != 0 {
+					reports++
 				}
 				for k := range l.classes {
 					c.equal(where+" top is the highest tag", d.row.tags[k] <= max(l.classes[k].top, l.classes[k].floor), true)
 				}
 			}
 		}
-		c.equal(where+" held", l.held, held)
-		c.equal(where+" depth", l.depth, depth)
+		c.equal(where+" held", l.held, counted.held)
+		c.equal(where+" open", l.open, counted.open)
+		c.equal(where+" depth", l.depth, counted.depth)
+		c.equal(where+" kept", l.kept, counted.kept)
 		c.equal(where+" oldest", l.oldest.Len(), listed)
 		for k := range l.classes {
-			c.equal(where+" order", l.classes[k].order.Len(), ordered[k])
+			for src, order := range l.classes[k].orders {
+				c.equal(where+" order", order.Len(), ordered[k][src])
+			}
 			c.equal(where+" is at rest", l.classes[k].stirred, false)
 		}
 	}
 	c.equal("pool "+p.name+" rates", p.rates.Len(), rates)
+	c.equal("pool "+p.name+" rates of waiters", p.waiterRates.Len(), waiterRates)
+	c.equal("pool "+p.name+" reports", p.reports.Len(), reports)
 }
 
 // checkTenants checks what is counted over a pool's tenants.
@@ -199,11 +226,16 @@ func (c *census) checkTenants(p *pool) {
 			strangers++
 		}
 		wants := 0
+		reports := int64(0)
 		for _, d := range t.demands {
-			if d.row.seat != unseated {
+			if d.standing.wants {
 				wants++
 			}
+			if d.row.reported != 0 {
+				reports++
+			}
 		}
+		c.equal(where+" reports", t.reports, reports)
 		c.equal(where+" wants", t.wanting, wants)
 		if wants > 0 {
 			wanting++
@@ -227,7 +259,7 @@ func (c *census) checkIdle(where string, t *tenant) int {
 	for i, spec := range t.share.buckets {
 		full = max(full, t.row.buckets[i].fullAt(spec))
 	}
-	kept := t.active > 0 || t.entries > 0 || t.row.paused || full == never
+	kept := t.permits > 0 || t.entries > 0 || t.waiting > 0 || t.reports > 0 || t.row.paused || full == never
 	c.equal(where+" will be forgotten", t.row.idleAt != 0, !kept)
 	if kept {
 		return 0

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"github.com/tidwall/btree"
 )
 
 // tester is what the checks need of testing.T and rapid.T.
@@ -24,6 +26,7 @@ func check(t tester, s *State) {
 	c.checkPermits()
 	c.checkRoutes()
 	c.checkDemands()
+	c.checkWaiters()
 	for _, p := range s.pools.list {
 		c.checkPool(p)
 		c.checkLanes(p)
@@ -41,8 +44,16 @@ func checkPrompt(t tester, s *State) {
 		if first, ok := p.expiries.Min(); ok && first.at <= s.lease() {
 			t.Errorf("pool %s: a permit that expired at %d lives at %d", p.name, first.at, s.lease())
 		}
-		if first, ok := p.rates.Min(); ok && first.at <= s.t {
-			t.Errorf("pool %s: a demand whose tokens came at %d still waits at %d", p.name, first.at, s.t)
+		for _, tree := range []*btree.BTreeG[wakeup]{p.rates, p.waiterRates} {
+			if first, ok := tree.Min(); ok && first.at <= s.t {
+				t.Errorf("pool %s: a demand whose tokens came at %d still waits at %d", p.name, first.at, s.t)
+			}
+		}
+		if first, ok := p.deadlines.Min(); ok && first.at <= s.lease() {
+			t.Errorf("pool %s: a wait that was over at %d goes on at %d", p.name, first.at, s.lease())
+		}
+		if first, ok := p.reports.Min(); ok && first.at <= s.t {
+			t.Errorf("pool %s: a report that was over at %d holds at %d", p.name, first.at, s.t)
 		}
 		for name, tree := range map[string]*routesDue{"dormant": p.dormant, "ripening": p.ripening} {
 			if first, ok := tree.Min(); ok && first.at.first <= s.w {

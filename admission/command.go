@@ -83,7 +83,7 @@ type Acquire struct {
 	RateOnly bool
 	Settle   bool
 	// Backlog is what waits behind it in the caller's own queue, as in
-	// ReportDemand, or Absent.
+	// ReportDemand, 0 if not told.
 	Backlog  int64
 	WorkerID string
 	// Nonce is 64 random bits for the permit's token.

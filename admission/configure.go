@@ -43,8 +43,8 @@ func (s *State) inUse(next Policy) *Error {
 	for _, p := range s.pools.list {
 		cfg := kept[p.name]
 		if cfg == nil {
-			if p.active > 0 || p.entries > 0 {
-				return inUse(p, "", "", p.active, p.entries)
+			if n := p.use(); n != (use{}) {
+				return inUse(p, "", "", n)
 			}
 			continue
 		}
@@ -53,23 +53,37 @@ func (s *State) inUse(next Policy) *Error {
 			lanes[l.Name] = true
 		}
 		for _, l := range p.lanes {
-			if !lanes[l.name] && (l.active > 0 || l.entries > 0) {
-				return inUse(p, "lane", l.name, l.active, l.entries)
+			if n := l.use(); !lanes[l.name] && n != (use{}) {
+				return inUse(p, "lane", l.name, n)
 			}
 		}
 		for _, category := range sortedKeys(p.categories) {
 			if _, ok := cfg.Categories[category]; !ok && p.categoryUse[category] > 0 {
-				return inUse(p, "category", category, 0, p.categoryUse[category])
+				return inUse(p, "category", category, use{entries: p.categoryUse[category]})
 			}
 		}
 	}
 	return nil
 }
 
-func inUse(p *pool, kind, name string, permits, entries int64) *Error {
+// use is what stands in the way of removing something.
+type use struct{ permits, waiters, entries int64 }
+
+func (l *lane) use() use { return use{l.permits, l.waiters, l.entries} }
+
+func (p *pool) use() (n use) {
+	for _, l := range p.lanes {
+		n.permits += l.permits
+	}
+	n.waiters, n.entries = p.waiting, p.entries
+	return n
+}
+
+func inUse(p *pool, kind, name string, n use) *Error {
 	meta := []string{
 		"pool", p.name,
-		"permits", strconv.FormatInt(permits, 10), "entries", strconv.FormatInt(entries, 10),
+		"permits", strconv.FormatInt(n.permits, 10), "entries", strconv.FormatInt(n.entries, 10),
+		"waiting", strconv.FormatInt(n.waiters, 10),
 	}
 	message := "pool " + p.name
 	if kind != "" {
@@ -78,7 +92,7 @@ func inUse(p *pool, kind, name string, permits, entries int64) *Error {
 	}
 	return &Error{
 		Reason: InUse, Field: "policy", Meta: meta,
-		Message: message + " is to go, but has " + meta[3] + " live permits and " + meta[5] + " entries",
+		Message: message + " is to go, but has " + meta[3] + " live permits, " + meta[5] + " entries and " + meta[7] + " waiting",
 	}
 }
 
@@ -116,6 +130,8 @@ func (s *State) configurePool(p *pool, cfg *PoolPolicy) {
 	p.maxActive, p.retry, p.limits = cfg.MaxActive, &retry, cfg.Limits.withDefaults()
 	p.permitTTL = firstOf(cfg.PermitTTL, defaultTTL)
 	p.maxPause = firstOf(cfg.MaxPause, defaultMaxPause)
+	p.lockMax, p.shadow = firstOf(cfg.LockMaxActive, 1), cfg.Shadow
+	p.doneRetention = firstOf(cfg.DoneRetention, defaultDoneRetention)
 	p.configureLanes(cfg)
 	p.cadences = make(map[string]*CadencePolicy, len(cfg.Cadences))
 	for _, c := range cfg.Cadences {
@@ -126,20 +142,28 @@ func (s *State) configurePool(p *pool, cfg *PoolPolicy) {
 	s.configureBuckets(p, cfg)
 	p.configureShares(cfg)
 	s.reconfigureTenants(p, oldFairUse)
+	s.reviewWaiters(p)
 }
 
 func (p *pool) configureLanes(cfg *PoolPolicy) {
 	lanes := make([]*lane, 0, len(cfg.lanes()))
+	p.yields = false
 	for rank, lc := range cfg.lanes() {
 		l := p.lane(lc.Name)
 		if l == nil {
 			l = newLane(p, lc.Name)
 		}
 		l.rank, l.leaveSlots, l.cycleLimit = rank, lc.LeaveSlots, lc.TenantCycleLimit
+		l.setYield(lc.Yield)
+		p.yields = p.yields || l.yield != nil
 		l.leaveTokens = l.leaveTokens[:0]
 		for _, b := range cfg.Buckets {
 			if b.Scope == ScopePool {
-				l.leaveTokens = append(l.leaveTokens, lc.LeaveTokens[b.Name])
+				leave := lc.LeaveTokens[b.Name]
+				if rank > 0 {
+					leave = max(leave, lanes[rank-1].leaveTokens[len(l.leaveTokens)])
+				}
+				l.leaveTokens = append(l.leaveTokens, leave)
 			}
 		}
 		lanes = append(lanes, l)
@@ -273,9 +297,13 @@ func (s *State) dropLanes(t *tenant) {
 	for _, d := range t.demands {
 		if t.pool.lane(d.lane.name) == d.lane {
 			kept = append(kept, d)
-		} else {
-			s.demands.Delete(d.row)
+			continue
 		}
+		if d.row.reported != 0 {
+			s.setReport(d, 0, 0)
+			s.reseat(d)
+		}
+		s.demands.Delete(d.row)
 	}
 	clear(t.demands[len(kept):])
 	t.demands = kept
@@ -292,5 +320,8 @@ func (s *State) dropPool(p *pool) {
 	}
 	for p.requests.len() > 0 {
 		s.requests.Delete(p.requests.pop().item())
+	}
+	for p.dones.len() > 0 {
+		s.dropDone(p.dones.pop())
 	}
 }

@@ -16,10 +16,12 @@ type demand struct {
 	active int64
 	ring   ring  // routes with due entries, in turn
 	due    int64 // entries counted as due
-	// listed is its key in lane.oldest while it could be served.
-	listed oldestDue
-	// wants says whether it counts in tenant.wanting.
-	wants bool
+	// queued counts the waiters in line, by whether they take tokens only; locked
+	// those that wait for a lock first.
+	queued [2]int64
+	locked int64
+	// standing is what of it is counted in its lane and its tenant.
+	standing standing
 	// unsettled says whether it is marked to be seated anew.
 	unsettled bool
 	// aside says that it is set aside for the rest of a dispatch.
@@ -37,8 +39,13 @@ func (d *demand) oldestDue(s *State) (due Wall, ok bool) {
 	return due, ok
 }
 
-// headPlace returns the place in line of the entry whose turn it is.
-func (d *demand) headPlace() place { return d.ring.front.headed.at }
+// headPlace returns the place in line of what the source wants first.
+func (s *State) headPlace(d *demand, src source) place {
+	if src == fromEntries {
+		return d.ring.front.headed.at
+	}
+	return s.headWaiter(d, src).place()
+}
 
 // demandRow is what is replicated of a demand.
 type demandRow struct {
@@ -47,11 +54,32 @@ type demandRow struct {
 	tags   [classCount]int64
 	rems   [classCount]int64
 	weight int64 // by which rems were left
-	seat   seat
-	seq    uint64 // since it took its seat in the order
-	// wakeAt is its key in pool.rates while it waits for tokens, else 0.
+	seats  [sourceCount]seating
+	// backlog was reported, and holds until reported.
+	backlog  int64
+	reported Instant
+}
+
+// seating is where one source of a demand stands.
+type seating struct {
+	seat seat
+	seq  uint64 // since it took its seat in the order
+	// wakeAt is its key among the wakeups while it waits for tokens, else 0.
 	wakeAt Instant
 }
+
+// source is where a demand comes from. Each has a seat of its own: what holds
+// the one need not hold the other. All share the demand's tags.
+type source uint8
+
+const (
+	fromEntries source = iota
+	fromWaiters
+	fromRateWaiters // they take tokens only
+	fromReports     // never served, only counted
+	sourceCount
+	orderedSources = fromReports // those before it stand in the order
+)
 
 func demandLess(a, b *demandRow) bool {
 	if a.tenant.num != b.tenant.num {
@@ -112,8 +140,8 @@ func (d *demand) kind() classKind {
 	return borrowing
 }
 
-// seat is where a demand with due entries stands: in the order of a class, or
-// held for a reason of its tenant's own.
+// seat is where a source of demand stands: in the order of a class, or held for
+// a reason of its tenant's own.
 type seat uint8
 
 const (
@@ -134,22 +162,41 @@ func (s seat) reason() Reason {
 	return Reason(s - seatHeld)
 }
 
-// classify says where a demand belongs, and for one that waits for tokens, when
+// has says whether the source wants anything.
+func (d *demand) has(src source) bool {
+	switch src {
+	case fromEntries:
+		return !d.ring.empty()
+	case fromReports:
+		return d.row.backlog > 0
+	}
+	return d.queued[src-fromWaiters] > 0
+}
+
+// classify says where a source belongs, and for one that waits for tokens, when
 // they come.
-func (d *demand) classify(now Instant) (seat, Instant) {
-	if d.ring.empty() {
+func (s *State) classify(d *demand, src source) (seat, Instant) {
+	if !d.has(src) {
 		return unseated, never
 	}
 	t := d.tenant
-	why, at := t.rateReason(1, now)
+	cost := int64(1)
+	if w := s.headWaiter(d, src); w != nil {
+		cost = w.cost
+	}
+	why, at := t.rateReason(cost, s.t)
 	switch {
 	case t.paused() || d.lane.paused:
 		return heldSeat(Paused), never
 	case why == Blocked || why == Exhausted:
 		return heldSeat(why), never
-	case t.atCap():
+	case src != fromRateWaiters && t.atCap():
 		return heldSeat(TenantCap), never
 	case why != ReasonNone:
+		return heldSeat(why), at
+	}
+	if before := s.shortBefore(d, src); before != nil {
+		why, at = t.rateReason(before.cost, s.t)
 		return heldSeat(why), at
 	}
 	return seatOf(d.kind()), never

@@ -2,10 +2,10 @@ package admission
 
 import "container/heap"
 
-// dispatch is the one algorithm: it answers the asks of an entry and serves the
-// due entries that its polls have room for, in one order. Lanes go by rank;
-// within a lane the entitled before those that borrow; within a class the lowest
-// tag.
+// dispatch is the one algorithm: it answers the asks of an entry, admits who
+// waits in line, and serves the due entries that the polls have room for, in one
+// order. Lanes go by rank; within a lane the entitled before those that borrow;
+// within a class the lowest tag.
 //
 // Each grant costs a few tree operations. Demands that are held for a reason of
 // their own are in no order and are never passed over: the cost depends neither
@@ -15,10 +15,15 @@ type dispatch struct {
 	polls []*poll
 	// arrived is the last place given out before this dispatch.
 	arrived uint64
+	// reserved says that holder lacks nothing but the pool's tokens: nothing that
+	// comes after it passes.
+	reserved bool
+	holder   position
 }
 
-// dispatch answers the asks and serves the polls of one pool.
+// dispatch answers the asks and serves the waiters and polls of one pool.
 func (s *State) dispatch(p *pool, asks []*ask, polls []*poll) {
+	s.updateYields(p, asks)
 	d := dispatch{State: s, polls: polls, arrived: s.seq}
 	p.lineUp(asks)
 	for _, l := range p.lanes {
@@ -34,33 +39,52 @@ func (s *State) dispatch(p *pool, asks []*ask, polls []*poll) {
 }
 
 // serve goes through one class of one lane until nothing in it can be served.
-// Every ask is answered: one that does not fit is shed.
+// Every ask is answered.
 func (d *dispatch) serve(l *lane, k classKind) {
 	lines := &l.pool.lines[l.rank]
 	for {
 		line := lines.first(k)
-		next, due := d.nextDue(l, k)
+		next, any := d.next(l, k)
 		switch {
-		case line == nil && !due:
+		case line == nil && !any:
 			return
-		case line != nil && (!due || line.before(next, d.arrived)):
+		case line != nil && (!any || line.before(next, d.arrived)):
 			a := line.first
 			a.demand = line.demand
 			d.answer(a)
 			lines.advance()
-		default:
+		case next.source == fromEntries:
 			d.serveDue(next.demand)
+		default:
+			d.serveWaiter(next)
 		}
 	}
 }
 
-// nextDue returns the first demand in the order, if a poll has room for it and
-// the pool lets one more entry of the lane pass.
-func (d *dispatch) nextDue(l *lane, k classKind) (position, bool) {
-	if !l.roomFor(1, d.t) {
-		return position{}, false
+// next returns what is to be served next: the first waiter, or the first due
+// entry that a poll has room for. If it lacks tokens nothing is: a waiter
+// reserves them, and where one entry lacks them everything after it does.
+func (d *dispatch) next(l *lane, k classKind) (first position, ok bool) {
+	if d.reserved {
+		return first, false
 	}
-	first, any := position{}, false
+	first, ok = l.firstWaiter(k)
+	if !l.yielding && l.slotFor(k) {
+		if due, any := d.nextDue(l, k); any && (!ok || positionLess(due, first)) {
+			first, ok = due, true
+		}
+	}
+	if !ok || l.tokensFree(d.costOf(first), d.t) {
+		return first, ok
+	}
+	if first.source != fromEntries {
+		d.reserved, d.holder = true, first
+	}
+	return first, false
+}
+
+// nextDue returns the first due demand of the class that a poll has room for.
+func (d *dispatch) nextDue(l *lane, k classKind) (first position, any bool) {
 	for _, q := range d.polls {
 		if !q.wants(l) {
 			continue
@@ -72,21 +96,52 @@ func (d *dispatch) nextDue(l *lane, k classKind) (position, bool) {
 	return first, any
 }
 
+// serveWaiter grants what the first waiter at the position asked for.
+func (d *dispatch) serveWaiter(at position) {
+	dm := at.demand
+	w := d.headWaiter(dm, at.source)
+	if w == nil { // its lock was taken, or its job, by another grant
+		d.reseat(dm)
+		return
+	}
+	if w.ends() <= d.lease() { // not swept yet
+		d.endWait(w, d.refusalOf(w))
+		d.reseat(dm)
+		return
+	}
+	d.leaveOrders(dm)
+	n := w.need()
+	order := order{
+		cost: w.cost, ttl: w.ttl, nonce: w.nonce, worker: w.worker,
+		lock: n.lock, job: n.job, slotless: w.slotless, settle: w.settle,
+	}
+	told := d.endWait(w, Decision{})
+	d.granted(d.grant(dm, order), w.requestID, w.digest, &told.Decision)
+	d.moved(dm)
+}
+
 // serveDue gives the demand's next entry to the first poll that takes it. A
 // demand whose cycle is full for every poll is set aside until the end.
 func (d *dispatch) serveDue(dm *demand) {
-	d.leaveSeat(dm)
 	to := d.pollFor(dm)
 	if to == nil {
+		d.leaveSeat(dm, fromEntries)
+		d.stand(dm)
 		dm.aside = true
 		d.unsettle(dm)
 		return
 	}
+	d.leaveOrders(dm)
 	if e, ok := d.head(dm); ok {
 		d.claim(to, dm, e)
 	}
 	d.reseatTenant(dm.tenant)
-	if dm.asking != nil { // the grant moved it in both orders
+	d.moved(dm)
+}
+
+// moved puts the demand's asks where its tag is now.
+func (d *dispatch) moved(dm *demand) {
+	if dm.asking != nil {
 		heap.Fix(&dm.lane.pool.lines[dm.lane.rank], dm.asking.at)
 	}
 }
@@ -134,11 +189,11 @@ func (d *dispatch) claim(q *poll, dm *demand, e *entryRow) {
 	q.take(dm, p, d.claimOf(p, e))
 }
 
-// reseatTenant seats the tenant's demands anew after a grant; those set aside
-// wait for the end of the dispatch.
+// reseatTenant seats the tenant's demands anew after a grant; the entries of those
+// set aside wait for the end of the dispatch.
 func (s *State) reseatTenant(t *tenant) {
 	for _, d := range t.demands {
-		if !d.aside && (d.row.seat != unseated || !d.ring.empty()) {
+		if d.stands() {
 			s.reseat(d)
 		}
 	}

@@ -72,6 +72,10 @@ func unknownLane(pool, field, lane string) *Error {
 	}
 }
 
+func staleRequest() *Error {
+	return &Error{Reason: StaleRequest, Field: "issued_at", Message: "the request is older than what is remembered of requests"}
+}
+
 func requestMismatch() *Error {
 	return &Error{Reason: RequestMismatch, Field: "request_id", Message: "the request_id was used for another request"}
 }

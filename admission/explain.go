@@ -3,17 +3,38 @@ package admission
 import "time"
 
 // explain says why the ask is held back: every limit that blocks it, the first
-// reason by precedence, and when a lone retry would succeed.
-func (s *State) explain(a *ask, now Instant) *Shed {
-	x := s.examine(a.demand, a.op.Cost, now)
-	if !a.demand.tenant.mayRegister() {
-		x.add(Cardinality, Limit{Name: "limits.tenants", Scope: ScopePool, Capacity: x.pool.limits.Tenants, Used: x.pool.strangers, Asked: 1}, never)
+// reason by precedence, and when a lone retry would succeed. With reserved it
+// comes after the holder of the pool's tokens.
+func (s *State) explain(a *ask, now Instant, holder position, reserved bool) *examination {
+	x := s.newExamination(a.demand, a.op.need(), now)
+	if reserved {
+		x.holder = &holder
 	}
-	if a.op.RequestID != "" && x.pool.requestsFull(now) {
-		x.add(Cardinality, Limit{Name: "limits.request_ids", Scope: ScopePool, Capacity: x.pool.limits.RequestIDs, Used: int64(x.pool.requests.len()), Asked: 1},
-			x.pool.requestsFreeAt())
+	x.run()
+	t, limits := a.demand.tenant, &x.pool.limits
+	if !t.mayRegister() {
+		x.limit("limits.tenants", Cardinality, limits.Tenants, x.pool.strangers, never)
 	}
-	return x.shed()
+	if a.forgets(now) {
+		x.limit("limits.request_ids", Cardinality, limits.RequestIDs, int64(x.pool.requests.len()), x.pool.requestsFreeAt())
+	}
+	if x.pool.jobsFull(t, a.op.DedupeKey) {
+		x.limit("limits.dedupe_keys", Cardinality, limits.DedupeKeys, int64(len(x.pool.jobs)), never)
+	}
+	if a.op.MaxWait > 0 && x.reason != ReasonNone && !x.reason.final() {
+		if x.pool.waiting >= limits.Waiting {
+			x.limit("limits.waiting", QueueFull, limits.Waiting, x.pool.waiting, never)
+		}
+		if t.waiting >= limits.WaitingPerTenant {
+			x.limit("limits.waiting_per_tenant", QueueFull, limits.WaitingPerTenant, t.waiting, never)
+		}
+	}
+	return x
+}
+
+// limit adds one of the pool's limits of memory.
+func (x *examination) limit(name string, why Reason, capacity, used int64, readyAt Instant) {
+	x.add(why, Limit{Name: name, Scope: ScopePool, Capacity: capacity, Used: used, Asked: 1}, readyAt)
 }
 
 // examination collects what blocks one permit.
@@ -21,28 +42,94 @@ type examination struct {
 	state  *State
 	pool   *pool
 	demand *demand
-	cost   int64
+	need   need
 	now    Instant
+	holder *position // who reserves the pool's tokens before it, if anybody does
 
 	reason   Reason
 	blocking []Limit
 	readyAt  Instant // when time alone has freed every limit so far, or never
 	most     int64   // the greatest cost that can ever pass
+	// onlyPoolTokens says that tokens of the pool's buckets are all it lacks.
+	onlyPoolTokens bool
+	// jobRuns says that a permit is live for the job.
+	jobRuns bool
 }
 
-// examine tests one permit of that cost against every limit.
-func (s *State) examine(d *demand, cost int64, now Instant) *examination {
-	x := &examination{state: s, pool: d.tenant.pool, demand: d, cost: cost, now: now, readyAt: now, most: Absent}
+func (s *State) newExamination(d *demand, n need, now Instant) *examination {
+	return &examination{
+		state: s, pool: d.tenant.pool, demand: d, need: n, now: now, readyAt: now, most: Absent,
+	}
+}
+
+// examine tests one permit against every limit.
+func (s *State) examine(d *demand, n need, now Instant) *examination {
+	x := s.newExamination(d, n, now)
+	if holder, ok := s.reservation(x.pool, now); ok && holder.demand != d && d.passed(holder) {
+		x.holder = &holder
+	}
+	x.run()
+	return x
+}
+
+func (x *examination) run() {
+	x.duplicate()
 	x.pauses()
 	x.slots()
+	x.lockBusy()
+	if x.demand.lane.yielding {
+		x.add(LaneYield, Limit{Name: "yield", Scope: ScopeLane, Asked: 1}, never)
+	}
+	before := len(x.blocking)
 	for i := range x.pool.buckets {
 		b := &x.pool.buckets[i]
-		x.bucket(b.bucketSpec, b.settled(b.bucketSpec, now), d.lane.leaveTokens[i], PoolRate)
+		x.poolBucket(i, b.bucketSpec, b.settled(b.bucketSpec, x.now))
 	}
-	for i, spec := range d.tenant.share.buckets {
-		x.bucket(spec, d.tenant.bucket(i, now), 0, TenantRate)
+	after := len(x.blocking)
+	x.fairUse()
+	x.onlyPoolTokens = before == 0 && after > 0 && after == len(x.blocking)
+}
+
+// never says whether waiting can't help any more.
+func (x *examination) never() bool {
+	x.run()
+	return x.reason.final()
+}
+
+// fairUse tests the tenant's own buckets. What came before in its own line and
+// lacks tokens goes first.
+func (x *examination) fairUse() {
+	short := x.state.shortWaiter(x.demand, x.need.seq, x.now)
+	for i, spec := range x.demand.tenant.share.buckets {
+		b := x.demand.tenant.bucket(i, x.now)
+		held := ReasonNone
+		if short != nil {
+			held = b.refusal(spec, spec.charge(short.cost), 0, TenantRate, x.now)
+		}
+		x.bucket(spec, b, 0, TenantRate, held)
 	}
-	return x
+}
+
+func (x *examination) duplicate() {
+	live, done := x.demand.tenant.duplicate(x.need.job, x.now)
+	if !live && !done {
+		return
+	}
+	l := Limit{Name: "dedupe_key", Scope: ScopeTenant, Capacity: 1, Used: 1, Asked: 1}
+	if x.jobRuns = live; live {
+		l.Holders = 1
+	}
+	x.add(Duplicate, l, never)
+}
+
+func (x *examination) lockBusy() {
+	t, key := x.demand.tenant, x.need.lock
+	if t.lockBusy(key, x.need.seq) {
+		holders := t.lockHolders(key)
+		x.add(LockBusy, Limit{
+			Name: "lock_key", Scope: ScopeTenant, Capacity: x.pool.lockMax, Used: holders, Asked: 1, Holders: holders,
+		}, never)
+	}
 }
 
 func (x *examination) add(r Reason, l Limit, readyAt Instant) {
@@ -65,6 +152,9 @@ func (x *examination) pauses() {
 
 func (x *examination) slots() {
 	t, p, l := x.demand.tenant, x.pool, x.demand.lane
+	if x.need.slotless {
+		return
+	}
 	if t.atCap() {
 		x.add(TenantCap, Limit{Name: "max_active", Scope: ScopeTenant, Capacity: t.share.maxActive, Used: t.active, Asked: 1, Holders: t.active}, never)
 	}
@@ -83,10 +173,28 @@ func (x *examination) slots() {
 			}, never)
 		}
 	}
+	if k := x.demand.kind(); l.slotFree() && l.reclaimed(k) {
+		kept := p.keptFor(l, k)
+		x.add(ReclaimWait, Limit{
+			Name: "preferred_active", Scope: ScopePool, Capacity: p.maxActive, Used: p.active, Asked: 1, Reserve: kept,
+		}, never)
+	}
 }
 
-func (x *examination) bucket(spec *bucketSpec, b bucketState, leave int64, rate Reason) {
-	asked := spec.charge(x.cost)
+// poolBucket tests one of the pool's buckets. Where a waiter reserves it, time
+// alone frees nothing.
+func (x *examination) poolBucket(i int, spec *bucketSpec, b bucketState) {
+	held := ReasonNone
+	if x.holder != nil {
+		held = x.state.lacks(*x.holder, i, x.now)
+	}
+	x.bucket(spec, b, x.demand.lane.leaveTokens[i], PoolRate, held)
+}
+
+// bucket tests a bucket of which the lane leaves a part. held is why it refuses
+// somebody who goes first.
+func (x *examination) bucket(spec *bucketSpec, b bucketState, leave int64, rate, held Reason) {
+	asked := spec.charge(x.need.cost)
 	l := Limit{Name: spec.name, Scope: spec.scope, Capacity: spec.capacity, Used: b.used, Asked: asked, Reserve: leave}
 	if most := spec.capacity - leave; !spec.blocked && asked > most {
 		if x.most == Absent || most < x.most {
@@ -95,8 +203,12 @@ func (x *examination) bucket(spec *bucketSpec, b bucketState, leave int64, rate 
 		x.add(NeverGrantable, l, never)
 		return
 	}
-	if why := b.refusal(spec, asked, leave, rate, x.now); why != ReasonNone {
-		x.add(why, l, b.readyAt(spec, asked, leave))
+	why, readyAt := b.refusal(spec, asked, leave, rate, x.now), b.readyAt(spec, asked, leave)
+	if held != ReasonNone {
+		why, readyAt = firstReason(why, held), never
+	}
+	if why != ReasonNone {
+		x.add(why, l, readyAt)
 	}
 }
 
@@ -109,7 +221,7 @@ func (x *examination) shed() *Shed {
 	if at, ok := x.earliestExpiry(); ok {
 		shed.EarliestExpiry = ceilMillis(max(at.Sub(x.now.Add(-x.state.leaseOffset)), 0))
 	}
-	if shed.RetryAfter == Absent && (x.reason == Paused || x.reason > Exhausted) {
+	if shed.RetryAfter == Absent && (x.reason > Exhausted || x.reason == Paused || x.reason == Duplicate && x.jobRuns) {
 		shed.PollAfter = longestPoll
 		if shed.EarliestExpiry != Absent {
 			shed.PollAfter = min(shed.PollAfter, max(shed.EarliestExpiry, time.Millisecond))

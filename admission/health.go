@@ -15,9 +15,9 @@ func (s *State) Health(at Instant, w Wall, pool string) []PoolHealth {
 }
 
 func (s *State) poolHealth(p *pool, at Instant, w Wall) PoolHealth {
-	v := &shedView{State: s, pool: p, at: at, w: w}
+	v := s.shedView(p, at, w)
 	h := PoolHealth{
-		Pool: p.name, MaxActive: p.maxActive, Active: p.active, Tenants: int64(len(p.tenants)),
+		Pool: p.name, MaxActive: p.maxActive, Active: p.active, Waiting: p.waiting, Tenants: int64(len(p.tenants)),
 		Entries: p.entries - p.dead, Dead: p.dead, Skipped: p.skipped, Held: v.totals(),
 	}
 	for _, l := range p.lanes {

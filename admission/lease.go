@@ -73,7 +73,7 @@ func (s *State) release(op *Release) *ReleaseResult {
 	} else if p.entry != "" {
 		s.finish(s.entry(p.demand.tenant, p.entry), op.Outcome, !op.Miss, s.w)
 	}
-	s.drop(p)
+	s.drop(p, res.Result == LeaseReleased && op.Outcome == OutcomeDone)
 	s.remember(p)
 	return res
 }
@@ -95,7 +95,7 @@ func (s *State) expire(p *pool, budget int) int {
 			ended := s.w.Add(-s.lease().Sub(permit.expires))
 			s.finish(s.entry(permit.demand.tenant, permit.entry), OutcomeExpired, false, ended)
 		}
-		s.drop(permit)
+		s.drop(permit, false)
 	}
 	return budget
 }

@@ -147,7 +147,10 @@ func (s *State) forgetOld(p *pool) {
 
 // digest names what is asked, so that one id can't stand for two requests.
 func (a *Acquire) digest() uint64 {
-	return digestOf(a.Pool, a.Category, strconv.FormatInt(a.Cost, 10), a.TTL.String(), a.WorkerID)
+	return digestOf(
+		a.Pool, a.Category, strconv.FormatInt(a.Cost, 10), a.TTL.String(), a.WorkerID, a.LockKey, a.DedupeKey,
+		strconv.FormatBool(a.RateOnly), strconv.FormatBool(a.Settle),
+	)
 }
 
 func (n *NextDue) digest() uint64 {

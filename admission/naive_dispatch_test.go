@@ -313,6 +313,9 @@ func (n *naive) ahead(p *naivePool, turn naiveTurn, limits, reserved []naiveLimi
 				r.Asked = turn.ask.op.Cost
 			}
 		}
+		if r.Scope == admission.ScopePool {
+			r.Reserve = p.leave(turn.d.lane, r.Name)
+		}
 		r.RetryAfter = admission.Absent
 		limits = append(deleteIf(limits, same), r)
 	}

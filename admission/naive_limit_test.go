@@ -21,6 +21,14 @@ type naiveLimit struct {
 	frees func(*naivePermit) bool
 }
 
+// leave is what a lane and those below it leave in a bucket.
+func (p *naivePool) leave(lane, bucket string) (most int64) {
+	for _, l := range p.policy.Lanes[:p.rank(lane)+1] {
+		most = max(most, l.LeaveTokens[bucket])
+	}
+	return most
+}
+
 // naiveWant is what a grant takes.
 type naiveWant struct {
 	cost     int64
@@ -92,7 +100,7 @@ func (n *naive) bucketLimits(
 		if policy.Scope == admission.ScopeTenant {
 			b, l.own = p.tenant(tenant).buckets[i], true
 		} else {
-			l.Reserve = p.policy.Lanes[p.rank(lane)].LeaveTokens[policy.Name]
+			l.Reserve = p.leave(lane, policy.Name)
 		}
 		l.Used = b.used(terms, at)
 		if l.judge(b, terms, at); l.reason != admission.ReasonNone {

@@ -23,8 +23,10 @@ const unit = int64(1) << 20
 
 // class is one instance of the fair order.
 type class struct {
-	order *btree.BTreeG[position]
-	// floor never decreases, and no tag in order is below it.
+	// orders are by source: entries are demand only where a poll is present, and
+	// waiters that need a slot only where one is free.
+	orders [orderedSources]*btree.BTreeG[position]
+	// floor never decreases, and no tag in an order is below it.
 	floor int64
 	// top is the highest tag ever handed out.
 	top int64
@@ -38,6 +40,17 @@ type position struct {
 	tag    int64
 	seq    uint64
 	demand *demand
+	source source
+}
+
+// lowest returns the lowest tag that waits in the class.
+func (c *class) lowest() (tag int64, ok bool) {
+	for _, order := range c.orders {
+		if first, any := order.Min(); any && (!ok || first.tag < tag) {
+			tag, ok = first.tag, true
+		}
+	}
+	return tag, ok
 }
 
 func positionLess(a, b position) bool {
@@ -56,14 +69,22 @@ func (d *demand) tagIn(k classKind) int64 {
 	return max(d.row.tags[k], floor)
 }
 
-// charge books one grant to the demand, which is not in the order, and moves the
+// raiseTag brings the demand's tag up to the floor: nobody saves up while it
+// wants nothing.
+func (s *State) raiseTag(d *demand, k classKind) {
+	if tag := d.tagIn(k); tag != d.row.tags[k] {
+		s.writeDemand(d).tags[k] = tag
+	}
+}
+
+// charge books one grant to the demand, which is in no order, and moves the
 // floor on to the tag that was served, though never past somebody's who waits.
 func (s *State) charge(d *demand, k classKind) {
 	c := &d.lane.classes[k]
 	tag := d.tagIn(k)
 	floor := tag
-	if first, ok := c.order.Min(); ok {
-		floor = min(floor, first.tag)
+	if lowest, ok := c.lowest(); ok {
+		floor = min(floor, lowest)
 	}
 	c.floor = max(c.floor, floor)
 
@@ -90,7 +111,7 @@ func (s *State) stir(c *class) {
 // more, everybody is level again.
 func (s *State) rest() {
 	for _, c := range s.stirred {
-		if c.order.Len() == 0 {
+		if _, waits := c.lowest(); !waits {
 			c.floor = c.top
 		}
 		c.stirred = false

@@ -35,6 +35,11 @@ type permitRow struct {
 	worker string
 	// node is whose part of the tenant's permits it counts in, or empty.
 	node string
+	// lock and job are the keys that it holds, or empty.
+	lock, job string
+	// uncounted says that it holds no slot.
+	uncounted bool
+	borrowed  bool
 }
 
 // permitItem keys a permit in State.permits.
@@ -102,37 +107,48 @@ func (s *State) writePermit(p *permitRow) *permitRow {
 
 // order is what a grant is to be like.
 type order struct {
-	cost   int64
-	ttl    time.Duration
-	nonce  uint64
-	worker string
-	node   string
-	entry  string
+	cost      int64
+	ttl       time.Duration
+	nonce     uint64
+	worker    string
+	entry     string
+	node      string
+	lock, job string
+	// slotless says that it takes tokens only; there is a permit to settle by only
+	// if settle says so.
+	slotless, settle bool
 }
 
 // grant charges everything and creates the permit. The demand must not be in an
 // order, and whatever it consults must have been tested.
 func (s *State) grant(d *demand, o order) *permitRow {
 	s.registerDemand(d)
-	s.charge(d, d.kind())
+	kind := d.kind()
+	s.charge(d, kind)
 	s.takeTokens(d.tenant, o.cost)
+	p := s.newPermit(d, o)
+	p.buckets, p.borrowed = d.tenant.pool.bucketIDs, kind == borrowing
+	if p.uncounted = o.slotless; o.slotless && !o.settle {
+		p.token = Token{}
+		return p
+	}
+	s.hold(p)
+	return p
+}
+
+// newPermit makes a permit that nothing was charged for.
+func (s *State) newPermit(d *demand, o order) *permitRow {
 	s.grants++
 	s.positions++
-	ttl := o.ttl
-	if ttl == 0 {
-		ttl = d.tenant.pool.permitTTL
-	}
-	p := &permitRow{
+	ttl := firstOf(o.ttl, d.tenant.pool.permitTTL)
+	return &permitRow{
 		version: s.version,
-		buckets: d.tenant.pool.bucketIDs,
 		token:   Token{Epoch: s.epoch, Index: s.index, Position: s.positions, Nonce: o.nonce},
 		fence:   int64(s.epoch)<<fenceBits | s.grants,
 		demand:  d,
 		expires: s.lease().Add(ttl),
-		ttl:     ttl, cost: o.cost, entry: o.entry, worker: o.worker, node: o.node,
+		ttl:     ttl, cost: o.cost, entry: o.entry, worker: o.worker, node: o.node, lock: o.lock, job: o.job,
 	}
-	s.hold(p)
-	return p
 }
 
 // fenceBits is where a fence's epoch begins.
@@ -143,22 +159,34 @@ const fenceBits = 48
 func (s *State) hold(p *permitRow) {
 	s.permits.Set(permitItem{p.token.key(), p})
 	s.addExpiry(p)
-	p.demand.count(1)
+	p.count(1)
 	s.countOnNode(p, 1)
-	s.setIdle(p.demand.tenant, 0)
+	t := p.demand.tenant
+	s.takeLock(t, p.lock)
+	s.takeJob(t, p.job)
+	s.setIdle(t, 0)
 }
 
-// drop takes a permit out of the state.
-func (s *State) drop(p *permitRow) {
+// drop takes a permit out of the state, with its job done or not.
+func (s *State) drop(p *permitRow, done bool) {
 	s.permits.Delete(permitItem{permitKey: p.token.key()})
 	s.removeExpiry(p)
-	p.demand.count(-1)
+	p.count(-1)
 	s.countOnNode(p, -1)
-	s.unsettleTenant(p.demand.tenant)
-	s.noteIdle(p.demand.tenant)
+	t := p.demand.tenant
+	s.freeLock(t, p.lock)
+	s.freeJob(t, p.job, done)
+	s.unsettleTenant(t)
+	s.noteIdle(t)
 }
 
-func (d *demand) count(n int64) {
+func (p *permitRow) count(n int64) {
+	d := p.demand
+	d.lane.permits += n
+	d.tenant.permits += n
+	if p.uncounted {
+		return
+	}
 	d.active += n
 	d.lane.active += n
 	d.tenant.active += n
@@ -167,7 +195,9 @@ func (d *demand) count(n int64) {
 
 func (s *State) addExpiry(p *permitRow) {
 	p.demand.tenant.pool.expiries.Set(p.expiry())
-	s.holdings.Set(p.expiry())
+	if !p.uncounted {
+		s.holdings.Set(p.expiry())
+	}
 }
 
 func (s *State) removeExpiry(p *permitRow) {
@@ -199,7 +229,10 @@ func (s *State) view(p *permitRow, now Instant) Permit {
 		ExpiresIn: max(p.expires.Sub(now.Add(-s.leaseOffset)), 0),
 		Pool:      p.demand.tenant.pool.name, Tenant: p.demand.tenant.id, Lane: p.demand.lane.name,
 	}
-	if p.cancelled {
+	switch {
+	case p.token == Token{}:
+		v.State, v.ExpiresIn = PermitSpent, 0
+	case p.cancelled:
 		v.State = PermitCancelled
 	}
 	return v

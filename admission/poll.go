@@ -122,13 +122,13 @@ func (q *poll) mayServe(t *tenant) bool { return q.tenant == nil || q.tenant == 
 // asks for one tenant alone, that is wherever the tenant stands.
 func (q *poll) first(l *lane, k classKind) (position, bool) {
 	if q.tenant == nil {
-		return l.classes[k].order.Min()
+		return l.classes[k].orders[fromEntries].Min()
 	}
 	d := q.tenant.demand(l)
-	if d.row == nil || d.row.seat != seatOf(k) {
+	if d.row == nil || d.row.seats[fromEntries].seat != seatOf(k) {
 		return position{}, false
 	}
-	return d.position(), true
+	return d.position(fromEntries), true
 }
 
 func (q *poll) full() bool { return len(q.result.Claims) >= q.op.MaxItems }
@@ -158,7 +158,7 @@ func (q *poll) take(d *demand, p *permitRow, c Claim) {
 func (s *State) conclude(q *poll) {
 	q.result.full = q.full()
 	for _, d := range q.cycled {
-		if d.row.seat.ordered() {
+		if d.row.seats[fromEntries].seat.ordered() {
 			q.result.cycleCapped = append(q.result.cycleCapped, demandKey{d.tenant.num, d.lane.name})
 		}
 	}

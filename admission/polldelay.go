@@ -35,9 +35,12 @@ func (s *State) PollDelay(at Instant, w Wall, op *NextDue) (wait time.Duration, 
 	if woken, any := q.nextTokens(); any {
 		soonest = min(soonest, woken)
 	}
+	holder, reserved := s.reservation(q.pool, at)
 	for _, l := range q.pool.lanes {
-		if q.wants(l) && s.servable(q, l) && l.slotFree() {
-			soonest = min(soonest, l.tokensAt(at))
+		for k := range classCount {
+			if q.wants(l) && !l.yielding && l.slotFor(k) && s.servable(q, l, k, holder, reserved) {
+				soonest = min(soonest, l.tokensAt(1, at))
+			}
 		}
 	}
 	if soonest == never {
@@ -70,45 +73,40 @@ func (q *poll) nextTokens() (at Instant, any bool) {
 		return next.at, any
 	}
 	for _, d := range q.tenant.demands {
-		if wake := d.row.wakeAt; wake != 0 && (!any || wake < at) {
+		if wake := d.row.seats[fromEntries].wakeAt; wake != 0 && (!any || wake < at) {
 			at, any = wake, true
 		}
 	}
 	return at, any
 }
 
-// servable says whether a demand of the lane could be served to the poll.
-func (s *State) servable(q *poll, l *lane) bool {
-	if q.tenant != nil {
-		d := q.tenant.demand(l)
-		return d.row != nil && d.row.seat.ordered() && !s.nodeFull(q.op.Node, q.tenant)
+// servable says whether a demand of the class could be served to the poll, if
+// whoever reserves the pool's tokens does not come before.
+func (s *State) servable(q *poll, l *lane, k classKind, holder position, reserved bool) bool {
+	first, ok := q.first(l, k)
+	if !ok || reserved && positionAfter(first, holder) {
+		return false
 	}
-	n := l.waiting()
+	if q.tenant != nil {
+		return !s.nodeFull(q.op.Node, q.tenant)
+	}
+	n := l.classes[k].orders[fromEntries].Len()
 	s.fullOn(q.op.Node, q.pool, func(t *tenant) {
-		if d := t.demand(l); d.row != nil && d.row.seat.ordered() {
+		if d := t.demand(l); d.row != nil && d.row.seats[fromEntries].seat == seatOf(k) {
 			n--
 		}
 	})
 	return n > 0
 }
 
-// waiting counts the demands that could be served.
-func (l *lane) waiting() int {
-	n := 0
-	for c := range l.classes {
-		n += l.classes[c].order.Len()
-	}
-	return n
-}
-
-// tokensAt returns when every POOL bucket will have what an entry of the lane
-// takes, if nothing else takes it.
-func (l *lane) tokensAt(now Instant) Instant {
+// tokensAt returns when every POOL bucket will have what a permit of the lane with
+// that cost takes, if nothing else takes it.
+func (l *lane) tokensAt(cost int64, now Instant) Instant {
 	at := now
 	for i := range l.pool.buckets {
 		b := &l.pool.buckets[i]
 		state := b.settled(b.bucketSpec, now)
-		at = max(at, state.readyAt(b.bucketSpec, b.charge(1), l.leaveTokens[i]))
+		at = max(at, state.readyAt(b.bucketSpec, b.charge(cost), l.leaveTokens[i]))
 	}
 	return at
 }

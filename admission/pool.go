@@ -38,12 +38,26 @@ type pool struct {
 	// categoryUse counts the entries of each category.
 	categoryUse map[string]int64
 
-	expiries *btree.BTreeG[expiry]   // live permits by expiry on the lease clock
-	rates    *btree.BTreeG[wakeup]   // demands that wait for tokens, by the instant they come
-	idle     *btree.BTreeG[idleness] // tenants that may be forgotten, by the instant
-	dormant  *btree.BTreeG[routeDue] // routes not in a ring, by the due time of their head
-	ripening *btree.BTreeG[routeDue] // routes in a ring with entries not counted as due yet
-	wanting  *btree.BTreeG[*tenant]  // tenants with due demand, in the order of their hash
+	expiries *btree.BTreeG[expiry] // live permits by expiry on the lease clock
+	rates    *btree.BTreeG[wakeup] // entries and reports that wait for tokens, by the instant they come
+	// waiterRates are the same of waiters.
+	waiterRates *btree.BTreeG[wakeup]
+	idle        *btree.BTreeG[idleness] // tenants that may be forgotten, by the instant
+	dormant     *btree.BTreeG[routeDue] // routes not in a ring, by the due time of their head
+	ripening    *btree.BTreeG[routeDue] // routes in a ring with entries not counted as due yet
+	wanting     *btree.BTreeG[*tenant]  // tenants with due demand, in the order of their hash
+	// waiting counts the Acquires in line; deadlines are when they end.
+	waiting   int64
+	deadlines *btree.BTreeG[deadline]
+	reports   *btree.BTreeG[reportEnd] // demands with a report, by when it ends
+	locks     map[lockName]*lock
+	jobs      map[jobName]*job
+	dones     fifo[*doneRow] // jobs done, oldest first
+	// lockMax is how many permits may hold one lock key.
+	lockMax       int64
+	doneRetention time.Duration
+	shadow        bool
+	yields        bool // some lane does
 	// lines are the asks of a dispatch, by rank; empty otherwise.
 	lines []askLines
 }
@@ -65,14 +79,21 @@ type lane struct {
 	cycleLimit  int64   // 0: none
 	paused      bool
 	active      int64
+	permits     int64 // those that hold no slot included
 	entries     int64 // dead ones included
+	waiters     int64
 
 	classes [classCount]class
-	// held counts the demands seated for each reason; depth the due entries of
-	// those that could be served.
-	held   [reasonCount]int64
-	depth  int64
-	oldest *btree.BTreeG[oldestDue] // demands that could be served, by their oldest due entry
+	// held counts the demands that are held for each reason, open those held by
+	// nothing of their tenant's own, by class.
+	held [reasonCount]int64
+	open [classCount]openCount
+	// depth counts what could be served, and kept the slots that stay free for
+	// what is reported.
+	depth, kept int64
+	oldest      *btree.BTreeG[oldestDemand] // demands that could be served, by since when
+	yield       *YieldPolicy
+	yielding    bool
 }
 
 func newPool(name string, num uint32) *pool {
@@ -82,6 +103,11 @@ func newPool(name string, num uint32) *pool {
 		categoryUse: map[string]int64{},
 		expiries:    newTree(expiryLess),
 		rates:       newTree(wakeupLess),
+		waiterRates: newTree(wakeupLess),
+		deadlines:   newTree(deadlineLess),
+		reports:     newTree(reportLess),
+		locks:       map[lockName]*lock{},
+		jobs:        map[jobName]*job{},
 		idle:        newTree(idlenessLess),
 		dormant:     newTree(routeDueLess),
 		ripening:    newTree(routeDueLess),
@@ -90,9 +116,11 @@ func newPool(name string, num uint32) *pool {
 }
 
 func newLane(p *pool, name string) *lane {
-	l := &lane{pool: p, name: name, oldest: newTree(oldestDueLess)}
+	l := &lane{pool: p, name: name, oldest: newTree(oldestDemandLess)}
 	for c := range l.classes {
-		l.classes[c].order = newTree(positionLess)
+		for src := range l.classes[c].orders {
+			l.classes[c].orders[src] = newTree(positionLess)
+		}
 	}
 	return l
 }
@@ -120,6 +148,38 @@ func (p *pool) activeFrom(rank int) int64 {
 		n += l.active
 	}
 	return n
+}
+
+// openCount counts demands that nothing of their tenant's own holds: those that
+// need a slot, those that take tokens only, and those with entries.
+type openCount struct{ slot, slotless, entries int64 }
+
+// slotFor says whether a slot is free for the lane's class: there is one, and it
+// is not kept for what is reported of higher lanes or, where it would be
+// borrowed, of this one.
+func (l *lane) slotFor(k classKind) bool { return l.slotFree() && !l.reclaimed(k) }
+
+// reclaimed says whether all free slots are kept for demand that is entitled to
+// them.
+func (l *lane) reclaimed(k classKind) bool {
+	p := l.pool
+	if p.maxActive == 0 {
+		return false
+	}
+	kept := p.keptFor(l, k)
+	return kept > 0 && p.maxActive-p.active <= kept
+}
+
+// keptFor counts the slots that are kept from the lane's class.
+func (p *pool) keptFor(l *lane, k classKind) int64 {
+	kept := int64(0)
+	for _, above := range p.lanes[:l.rank] {
+		kept += above.kept
+	}
+	if k == borrowing {
+		kept += l.kept
+	}
+	return kept
 }
 
 // slotFree says whether the pool and the lanes' reserves have room for one more
@@ -151,10 +211,4 @@ func (l *lane) tokensFree(cost int64, now Instant) bool {
 		}
 	}
 	return true
-}
-
-// roomFor says whether the pool would let one permit of l with that cost pass,
-// whosever it is.
-func (l *lane) roomFor(cost int64, now Instant) bool {
-	return l.slotFree() && l.tokensFree(cost, now)
 }

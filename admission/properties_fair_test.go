@@ -28,7 +28,7 @@ func (f *shares) ordered(s *story, k classKind) []bool {
 	for i := range in {
 		t := s.pools.byName("p").tenant(shareName(i))
 		d := t.demand(t.share.lane)
-		in[i] = d.row != nil && d.row.seat == seatOf(k)
+		in[i] = d.row != nil && d.row.seats[fromEntries].seat == seatOf(k)
 	}
 	return in
 }

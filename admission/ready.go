@@ -111,8 +111,8 @@ func (s *State) setHead(r *route, at head) {
 	if r.headed = at; at.demand != 0 {
 		s.heads.Set(at)
 	}
-	if r.demand.row.seat.ordered() {
-		s.relist(r.demand)
+	if r.demand.row.seats[fromEntries].seat.ordered() {
+		s.stand(r.demand)
 	}
 }
 

@@ -46,8 +46,8 @@ func (r *recount) reason(tenant, lane string) Reason {
 		switch {
 		case b.Scope == ScopePool:
 			rate, state = PoolRate, r.pool.bucket(b.Name).bucketState
-			if l := r.policy.rank(lane); len(r.policy.Lanes) > 0 {
-				leave = r.policy.Lanes[l].LeaveTokens[b.Name]
+			for rank := range r.policy.Lanes[:min(r.policy.rank(lane)+1, len(r.policy.Lanes))] {
+				leave = max(leave, r.policy.Lanes[rank].LeaveTokens[b.Name])
 			}
 		case t != nil:
 			for i, spec := range r.pool.fairUse {

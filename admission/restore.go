@@ -40,19 +40,14 @@ type restorer struct {
 	built   bool
 	poolOf  map[string]PoolRow
 	tenants map[uint64]*tenant
-	seats   []seated
+	seated  []*demand
 	routes  []*routeRow
 	ended   []*endedRow
 	request []*requestRow
+	dones   []*doneRow
 	retries map[RetryPolicy]*RetryPolicy
 	// cadences are shared like retries.
 	cadences map[CadencePolicy]*CadencePolicy
-}
-
-// seated is a demand with the seat that it had.
-type seated struct {
-	demand *demand
-	seat   seat
 }
 
 func (r *restorer) add(row Row) error {
@@ -78,10 +73,14 @@ func (r *restorer) add(row Row) error {
 		return r.addEntry(row)
 	case PermitRow:
 		return r.addPermit(row)
+	case WaiterRow:
+		return r.addWaiter(row)
 	case EndedRow:
 		return r.addEnded(row)
 	case RequestRow:
 		return r.addRequest(row)
+	case DoneRow:
+		return r.addDone(row)
 	}
 	return fmt.Errorf("unknown row")
 }
@@ -120,7 +119,7 @@ func (p *pool) restore(cfg *PoolPolicy, row PoolRow) error {
 	p.bucketIDs, p.skipped = row.BucketIDs, row.Skipped
 	for i, lr := range row.Lanes {
 		l := p.lanes[i]
-		l.paused = lr.Paused
+		l.paused, l.yielding = lr.Paused, lr.Yielding
 		for k := range l.classes {
 			l.classes[k].floor, l.classes[k].top = lr.Floors[k], lr.Tops[k]
 		}
@@ -190,13 +189,21 @@ func (r *restorer) addDemand(row DemandRow) error {
 	if err != nil {
 		return err
 	}
-	r.adoptDemand(d, &demandRow{demand: d, tags: row.Tags, rems: row.Rems, weight: max(row.Weight, 1), seq: row.Seats[0].Seq, wakeAt: row.Seats[0].WakeAt})
-	if row.Seats[0].Seat != 0 {
-		if s := seat(row.Seats[0].Seat); s.reason() >= reasonCount {
-			return fmt.Errorf("unknown seat %d", row.Seats[0].Seat)
-		}
-		r.seats = append(r.seats, seated{d, seat(row.Seats[0].Seat)})
+	own := &demandRow{
+		demand: d, tags: row.Tags, rems: row.Rems, weight: max(row.Weight, 1), backlog: row.Backlog, reported: row.Reported,
 	}
+	for src, at := range row.Seats {
+		own.seats[src] = seating{seat(at.Seat), at.Seq, at.WakeAt}
+		if seat(at.Seat).reason() >= reasonCount {
+			return fmt.Errorf("unknown seat %d", at.Seat)
+		}
+	}
+	r.adoptDemand(d, own)
+	if own.reported != 0 {
+		d.tenant.pool.reports.Set(reportEnd{own.reported, d})
+		d.tenant.reports++
+	}
+	r.seated = append(r.seated, d)
 	return nil
 }
 
@@ -270,12 +277,33 @@ func (r *restorer) addPermit(row PermitRow) error {
 	p := &permitRow{
 		cancelled: row.Cancelled, buckets: row.BucketIDs, token: row.Token, fence: row.Fence, demand: d,
 		expires: row.Expires, ttl: row.TTL, cost: row.Cost, entry: row.Entry, worker: row.Worker, node: row.Node,
+		lock: row.LockKey, job: row.DedupeKey, uncounted: row.Uncounted, borrowed: row.Borrowed,
 	}
 	if p.entry != "" && !p.cancelled && r.entry(d.tenant, p.entry) == nil {
 		return fmt.Errorf("claims unknown entry %q", p.entry)
 	}
 	r.hold(p)
 	return nil
+}
+
+func (r *restorer) addWaiter(row WaiterRow) error {
+	d, err := r.known(row.Tenant, row.Lane)
+	if err != nil {
+		return err
+	}
+	w := &waiter{
+		key: row.Key, seq: row.Seq, demand: d, cost: row.Cost, ttl: row.TTL, settle: row.Settle, slotless: row.RateOnly,
+		requestID: row.RequestID, digest: row.Digest, worker: row.Worker, nonce: row.Nonce, askedAt: row.AskedAt,
+		lock: r.lockFor(d.tenant, row.LockKey), job: r.jobFor(d.tenant, row.DedupeKey), jobKey: row.DedupeKey,
+	}
+	r.adoptWaiter(w, &waiterRow{waiter: w, until: row.Until, detached: row.DetachedUntil})
+	return nil
+}
+
+func (r *restorer) addDone(row DoneRow) error {
+	p, err := r.pool(row.Pool)
+	r.dones = append(r.dones, &doneRow{pool: p, name: jobName{row.Tenant, row.Key}, at: row.At, seq: row.Seq})
+	return err
 }
 
 func (r *restorer) addEnded(row EndedRow) error {
@@ -286,9 +314,6 @@ func (r *restorer) addEnded(row EndedRow) error {
 
 func (r *restorer) addRequest(row RequestRow) error {
 	p, err := r.pool(row.Pool)
-	if err == nil && len(row.Tokens) == 0 {
-		err = fmt.Errorf("request %q has no token", row.ID)
-	}
 	r.request = append(r.request, &requestRow{
 		pool: p, tenant: row.Tenant, id: row.ID, digest: row.Digest, tokens: row.Tokens,
 		fence: row.Fence, at: row.At, seq: row.Seq,
@@ -306,12 +331,18 @@ func (r *restorer) buildIndexes() {
 	for _, rt := range r.routesByName {
 		r.place(rt)
 	}
-	for _, s := range r.seats {
-		r.reseatAs(s.demand, s.seat)
+	r.unsettled = nil
+	for _, d := range r.seated {
+		d.unsettled = false
+		r.reseatAs(d)
 	}
 	slices.SortFunc(r.ended, func(a, b *endedRow) int { return cmp.Compare(a.seq, b.seq) })
 	for _, e := range r.ended {
 		r.adoptEnded(e)
+	}
+	slices.SortFunc(r.dones, func(a, b *doneRow) int { return cmp.Compare(a.seq, b.seq) })
+	for _, d := range r.dones {
+		r.adoptDone(d)
 	}
 	slices.SortFunc(r.request, func(a, b *requestRow) int { return cmp.Compare(a.seq, b.seq) })
 	for _, q := range r.request {
@@ -319,16 +350,15 @@ func (r *restorer) buildIndexes() {
 	}
 }
 
-// reseatAs gives a demand the seat and the place that it had.
-func (s *State) reseatAs(d *demand, was seat) {
-	d.row.seat = was
-	if was.ordered() {
-		s.enterOrder(d)
-	} else {
-		d.lane.held[was.reason()]++
+// reseatAs gives a demand the seats and places that its row says.
+func (s *State) reseatAs(d *demand) {
+	for src, own := range d.row.seats {
+		if own.seat.ordered() && source(src) < orderedSources {
+			s.enterOrder(d, source(src))
+		}
+		if own.wakeAt != 0 {
+			d.tenant.pool.wakeups(source(src)).Set(wakeup{own.wakeAt, d, source(src)})
+		}
 	}
-	if d.row.wakeAt != 0 {
-		d.tenant.pool.rates.Set(wakeup{d.row.wakeAt, d})
-	}
-	s.noteWant(d, true)
+	s.stand(d)
 }

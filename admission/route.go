@@ -188,7 +188,8 @@ func (s *State) countDue(r *route, n int64) {
 	r.ripe += n
 	d := r.demand
 	d.due += n
-	if d.row.seat.ordered() {
+	if d.row.seats[fromEntries].seat.ordered() {
+		d.standing.depth += n
 		d.lane.depth += n
 	}
 }

@@ -207,7 +207,7 @@ func (DoneRow) isRow()    {}
 func (p *pool) row() PoolRow {
 	r := PoolRow{Name: p.name, Num: p.num, BucketIDs: p.bucketIDs, Skipped: p.skipped}
 	for _, l := range p.lanes {
-		lr := LaneRow{Name: l.name, Paused: l.paused}
+		lr := LaneRow{Name: l.name, Paused: l.paused, Yielding: l.yielding}
 		for k := range l.classes {
 			lr.Floors[k], lr.Tops[k] = l.classes[k].floor, l.classes[k].top
 		}
@@ -247,10 +247,14 @@ func (t *tenantRow) export() TenantRow {
 }
 
 func (d *demandRow) export() DemandRow {
-	return DemandRow{
+	r := DemandRow{
 		Tenant: d.tenant.num, Lane: d.lane.name, Tags: d.tags, Rems: d.rems, Weight: d.weight,
-		Seats: [4]SeatRow{{uint8(d.seat), d.seq, d.wakeAt}},
+		Backlog: d.backlog, Reported: d.reported,
 	}
+	for src, at := range d.seats {
+		r.Seats[src] = SeatRow{uint8(at.seat), at.seq, at.wakeAt}
+	}
+	return r
 }
 
 func (r *routeRow) export() RouteRow {
@@ -287,7 +291,21 @@ func (i permitItem) export() PermitRow {
 		Token: p.token, Fence: p.fence, Tenant: p.demand.tenant.num, Lane: p.demand.lane.name,
 		Expires: p.expires, TTL: p.ttl, Cost: p.cost, BucketIDs: p.buckets,
 		Cancelled: p.cancelled, Entry: p.entry, Worker: p.worker, Node: p.node,
+		LockKey: p.lock, DedupeKey: p.job, Uncounted: p.uncounted, Borrowed: p.borrowed,
 	}
+}
+
+func (r *waiterRow) export() WaiterRow {
+	n := r.need()
+	return WaiterRow{
+		Key: r.key, Seq: r.seq, Tenant: r.demand.tenant.num, Lane: r.demand.lane.name, Cost: r.cost, TTL: r.ttl,
+		LockKey: n.lock, DedupeKey: n.job, RequestID: r.requestID, Digest: r.digest, RateOnly: r.slotless,
+		Settle: r.settle, Worker: r.worker, Nonce: r.nonce, AskedAt: r.askedAt, Until: r.until, DetachedUntil: r.detached,
+	}
+}
+
+func (r *doneRow) export() DoneRow {
+	return DoneRow{Pool: r.pool.name, Tenant: r.name.tenant, Key: r.name.key, At: r.at, Seq: r.seq}
 }
 
 func (i endedItem) export() EndedRow {

@@ -1,11 +1,16 @@
 package admission
 
-import "slices"
+import (
+	"slices"
 
-// Seats follow from the state: a demand is in an order exactly when its class
-// says so. Whatever changes a demand marks it; the marked are seated together
-// before anything is dispatched, so that their places among equals depend on
-// what waits and not on the order in which the entry's operations were named.
+	"github.com/tidwall/btree"
+)
+
+// Seats follow from the state: a source of demand is in an order exactly when its
+// class says so. Whatever changes a demand marks it; the marked are seated
+// together before anything is dispatched, so that their places among equals
+// depend on what waits and not on the order in which the entry's operations were
+// named.
 
 // unsettle marks the demand to be seated anew.
 func (s *State) unsettle(d *demand) {
@@ -18,33 +23,56 @@ func (s *State) unsettle(d *demand) {
 // unsettleTenant marks every demand of the tenant that has or wants a seat.
 func (s *State) unsettleTenant(t *tenant) {
 	for _, d := range t.demands {
-		if d.row.seat != unseated || !d.ring.empty() {
+		if d.stands() {
 			s.unsettle(d)
 		}
 	}
 }
 
+// stands says whether the demand has or wants a seat.
+func (d *demand) stands() bool {
+	for src := range sourceCount {
+		if d.row.seats[src].seat != unseated || d.has(src) {
+			return true
+		}
+	}
+	return d.standing.wants
+}
+
+// entrant is a source that enters an order.
+type entrant struct {
+	at     place
+	source source
+	demand *demand
+}
+
 // settleSeats seats the marked demands: those that enter an order by their
-// head's due time, then by its place in line.
+// head's due or asked time, then by its place in line.
 func (s *State) settleSeats() {
 	if len(s.unsettled) == 0 {
 		return
 	}
-	entering := s.unsettled[:0]
+	entering := s.entering[:0]
 	for _, d := range s.unsettled {
 		d.unsettled, d.aside = false, false
-		to, wakeAt := d.classify(s.t)
-		if to.ordered() && d.row.seat != to {
-			entering = append(entering, d)
-			continue
+		for src := range sourceCount {
+			to, wakeAt := s.classify(d, src)
+			if to.ordered() && d.row.seats[src].seat != to && src < orderedSources {
+				entering = append(entering, entrant{s.headPlace(d, src), src, d})
+				continue
+			}
+			s.seatAt(d, src, to, wakeAt)
 		}
-		s.seatAt(d, to, wakeAt)
+		s.stand(d)
 	}
-	slices.SortFunc(entering, func(a, b *demand) int { return a.headPlace().compare(b.headPlace()) })
-	for _, d := range entering {
-		to, wakeAt := d.classify(s.t)
-		s.seatAt(d, to, wakeAt)
+	slices.SortFunc(entering, func(a, b entrant) int { return a.at.compare(b.at) })
+	for _, e := range entering {
+		to, wakeAt := s.classify(e.demand, e.source)
+		s.seatAt(e.demand, e.source, to, wakeAt)
+		s.stand(e.demand)
 	}
+	clear(entering)
+	s.entering = entering[:0]
 	clear(s.unsettled)
 	s.unsettled = s.unsettled[:0]
 }
@@ -52,163 +80,139 @@ func (s *State) settleSeats() {
 // reseat seats the demand at once; within a dispatch the order of grants decides
 // who comes first among equals.
 func (s *State) reseat(d *demand) {
-	to, wakeAt := d.classify(s.t)
-	s.seatAt(d, to, wakeAt)
-}
-
-// seatAt moves the demand to a seat. One that enters an order gets a place
-// behind its equals; one that stays keeps its place.
-func (s *State) seatAt(d *demand, to seat, wakeAt Instant) {
-	if to != d.row.seat {
-		s.leaveSeat(d)
-		s.takeSeat(d, to)
-	} else if to.ordered() {
-		s.relist(d)
+	for src := range sourceCount {
+		if src == fromEntries && d.aside {
+			continue
+		}
+		if d.row.seats[src].seat != unseated || d.has(src) {
+			to, wakeAt := s.classify(d, src)
+			s.seatAt(d, src, to, wakeAt)
+		}
 	}
-	s.setWake(d, wakeAt)
-	s.noteWant(d, to != unseated)
+	s.stand(d)
 }
 
-// leaveSeat takes the demand out of wherever it sits.
-func (s *State) leaveSeat(d *demand) {
-	from := d.row.seat
+// seatAt moves a source to a seat. One that enters an order gets a place behind
+// its equals; one that stays keeps its place.
+func (s *State) seatAt(d *demand, src source, to seat, wakeAt Instant) {
+	if to != d.row.seats[src].seat {
+		s.leaveSeat(d, src)
+		s.takeSeat(d, src, to)
+	}
+	s.setWake(d, src, wakeAt)
+}
+
+// leaveSeat takes a source out of wherever it sits.
+func (s *State) leaveSeat(d *demand, src source) {
+	from := d.row.seats[src].seat
 	if from == unseated {
 		return
 	}
-	if from.ordered() {
+	if from.ordered() && src < orderedSources {
 		c := &d.lane.classes[from.class()]
-		c.order.Delete(d.position())
+		c.orders[src].Delete(d.position(src))
 		s.stir(c)
-		d.lane.depth -= d.due
-		d.unlist()
-	} else {
-		d.lane.held[from.reason()]--
 	}
-	s.writeDemand(d).seat = unseated
+	s.writeDemand(d).seats[src].seat = unseated
 }
 
-// takeSeat seats a demand that has none.
-func (s *State) takeSeat(d *demand, to seat) {
+// leaveOrders takes every source of the demand out of its order: its tag is about
+// to change.
+func (s *State) leaveOrders(d *demand) {
+	if d.row == nil {
+		return
+	}
+	for src := range orderedSources {
+		if d.row.seats[src].seat.ordered() {
+			s.leaveSeat(d, src)
+		}
+	}
+}
+
+// takeSeat seats a source that has no seat.
+func (s *State) takeSeat(d *demand, src source, to seat) {
 	if to == unseated {
 		return
 	}
 	row := s.writeDemand(d)
-	row.seat = to
-	if !to.ordered() {
-		d.lane.held[to.reason()]++
+	row.seats[src].seat = to
+	if !to.ordered() || src >= orderedSources {
 		return
 	}
 	s.seq++
-	row.seq = s.seq
-	row.tags[to.class()] = d.tagIn(to.class())
-	s.enterOrder(d)
+	row.seats[src].seq = s.seq
+	s.raiseTag(d, to.class())
+	s.enterOrder(d, src)
 }
 
-// enterOrder puts an ordered demand at the position that its row says.
-func (s *State) enterOrder(d *demand) {
-	d.lane.classes[d.row.seat.class()].order.Set(d.position())
-	d.lane.depth += d.due
-	s.relist(d)
+// enterOrder puts an ordered source at the position that its row says.
+func (s *State) enterOrder(d *demand, src source) {
+	d.lane.classes[d.row.seats[src].seat.class()].orders[src].Set(d.position(src))
 }
 
-// position returns the key of an ordered demand.
-func (d *demand) position() position {
-	return position{d.row.tags[d.row.seat.class()], d.row.seq, d}
+// position returns the key of an ordered source.
+func (d *demand) position(src source) position {
+	own := &d.row.seats[src]
+	return position{d.row.tags[own.seat.class()], own.seq, d, src}
 }
 
-// wakeup is the place in pool.rates of a demand that waits for tokens.
+// wakeup is the place in a pool's wakeups of a source that waits for tokens.
 type wakeup struct {
 	at     Instant
 	demand *demand
+	source source
 }
 
 func wakeupLess(a, b wakeup) bool {
 	if a.at != b.at {
 		return a.at < b.at
 	}
-	return demandLess(a.demand.row, b.demand.row)
+	if a.demand != b.demand {
+		return demandLess(a.demand.row, b.demand.row)
+	}
+	return a.source < b.source
 }
 
-// setWake keeps pool.rates true; never takes the demand out.
-func (s *State) setWake(d *demand, at Instant) {
+// wakeups are those of the source: what waits for nobody's poll is kept apart,
+// since time must move on for it.
+func (p *pool) wakeups(src source) *btree.BTreeG[wakeup] {
+	if src == fromWaiters || src == fromRateWaiters {
+		return p.waiterRates
+	}
+	return p.rates
+}
+
+// setWake keeps the wakeups true; never takes the source out.
+func (s *State) setWake(d *demand, src source, at Instant) {
 	if at == never {
 		at = 0
 	}
-	if at == d.row.wakeAt {
+	if at == d.row.seats[src].wakeAt {
 		return
 	}
-	row := s.writeDemand(d)
-	rates := d.tenant.pool.rates
-	if row.wakeAt != 0 {
-		rates.Delete(wakeup{row.wakeAt, d})
+	own := &s.writeDemand(d).seats[src]
+	tree := d.tenant.pool.wakeups(src)
+	if own.wakeAt != 0 {
+		tree.Delete(wakeup{own.wakeAt, d, src})
 	}
-	if row.wakeAt = at; at != 0 {
-		rates.Set(wakeup{at, d})
+	if own.wakeAt = at; at != 0 {
+		tree.Set(wakeup{at, d, src})
 	}
 }
 
-// wakeLimit bounds the demands woken in one entry; the next goes on.
+// wakeLimit bounds the sources woken in one entry; the next goes on.
 const wakeLimit = 2000
 
 // wake marks the demands whose tokens have come.
 func (s *State) wake(p *pool) {
-	for range wakeLimit {
-		next, ok := p.rates.Min()
-		if !ok || next.at > s.t {
-			return
+	for _, tree := range []*btree.BTreeG[wakeup]{p.waiterRates, p.rates} {
+		for range wakeLimit {
+			next, ok := tree.Min()
+			if !ok || next.at > s.t {
+				break
+			}
+			s.setWake(next.demand, next.source, never)
+			s.unsettle(next.demand)
 		}
-		s.setWake(next.demand, never)
-		s.unsettle(next.demand)
-	}
-}
-
-// noteWant keeps pool.wanting true.
-func (s *State) noteWant(d *demand, wants bool) {
-	if wants == d.wants {
-		return
-	}
-	d.wants = wants
-	t := d.tenant
-	if wants {
-		if t.wanting++; t.wanting == 1 {
-			t.pool.wanting.Set(t)
-		}
-	} else if t.wanting--; t.wanting == 0 {
-		t.pool.wanting.Delete(t)
-	}
-}
-
-// oldestDue is a demand's place in lane.oldest.
-type oldestDue struct {
-	due    Wall
-	demand *demand
-}
-
-func oldestDueLess(a, b oldestDue) bool {
-	if a.due != b.due {
-		return a.due < b.due
-	}
-	return a.demand.tenant.num < b.demand.tenant.num
-}
-
-// relist keeps lane.oldest true for a demand that could be served.
-func (s *State) relist(d *demand) {
-	due, ok := d.oldestDue(s)
-	if !ok {
-		d.unlist()
-		return
-	}
-	if d.listed.demand != nil && d.listed.due == due {
-		return
-	}
-	d.unlist()
-	d.listed = oldestDue{due, d}
-	d.lane.oldest.Set(d.listed)
-}
-
-func (d *demand) unlist() {
-	if d.listed.demand != nil {
-		d.lane.oldest.Delete(d.listed)
-		d.listed = oldestDue{}
 	}
 }

@@ -13,7 +13,8 @@ func (s *State) Shedding(at Instant, w Wall, q SheddingQuery) Shedding {
 	if p == nil {
 		return Shedding{At: at, Index: s.index, Revision: s.revision}
 	}
-	v := &shedView{State: s, pool: p, at: max(at, s.t), w: w, call: q.Call}
+	v := s.shedView(p, at, w)
+	v.call = q.Call
 	out := Shedding{At: v.at, Index: s.index, Revision: s.revision, Lanes: v.lanes(), Totals: v.totals()}
 	if q.Tenant != "" {
 		out.Held = v.tenant(p.tenant(q.Tenant))
@@ -30,6 +31,15 @@ type shedView struct {
 	at   Instant
 	w    Wall
 	call *NextDueResult
+	// holder reserves the pool's tokens, if reserved.
+	holder   position
+	reserved bool
+}
+
+func (s *State) shedView(p *pool, at Instant, w Wall) *shedView {
+	v := &shedView{State: s, pool: p, at: max(at, s.t), w: w}
+	v.holder, v.reserved = s.reservation(p, v.at)
+	return v
 }
 
 func (v *shedView) lanes() []LaneState {
@@ -41,9 +51,9 @@ func (v *shedView) lanes() []LaneState {
 }
 
 func (l *lane) state(w Wall) LaneState {
-	row := LaneState{Lane: l.name, Depth: l.depth}
+	row := LaneState{Lane: l.name, Depth: l.depth, Yielding: l.yielding}
 	if first, ok := l.oldest.Min(); ok {
-		row.OldestAge = max(w.Sub(first.due), 0)
+		row.OldestAge = max(w.Sub(first.since), 0)
 	}
 	return row
 }
@@ -66,27 +76,57 @@ func (v *shedView) totals() []HeldTotal {
 }
 
 func (v *shedView) laneTotals(l *lane) (n [reasonCount]int64) {
-	held := v.laneReason(l)
+	all := v.laneReason(l, entitled, true)
 	for r, count := range l.held {
-		n[firstReason(Reason(r), held)] += count
+		n[firstReason(Reason(r), all)] += count
 	}
-	n[held] += int64(l.waiting())
-	v.callTotals(l, held, &n)
+	for k := range classCount {
+		open := l.open[k]
+		if why := v.laneReason(l, k, false); why == ReasonNone {
+			n[why] += open.entries
+		} else {
+			n[why] += open.slot
+		}
+		if why := v.laneReason(l, k, true); why != ReasonNone {
+			n[why] += open.slotless
+		}
+	}
+	v.callTotals(l, &n)
 	return n
 }
 
-// laneReason returns why the pool lets no entry of the lane pass, whosever it is.
-func (v *shedView) laneReason(l *lane) Reason {
+// laneReason returns why the pool lets nothing of the lane's class pass, whosever
+// it is.
+func (v *shedView) laneReason(l *lane, k classKind, slotless bool) Reason {
 	why := ReasonNone
-	if !l.slotFree() {
+	switch {
+	case l.yielding:
+		why = LaneYield
+	case slotless:
+	case !l.slotFree():
 		why = PoolCap
+	case l.reclaimed(k):
+		why = ReclaimWait
 	}
 	for i := range l.pool.buckets {
 		b := &l.pool.buckets[i]
 		state := b.settled(b.bucketSpec, v.at)
 		why = firstReason(why, state.refusal(b.bucketSpec, b.charge(1), l.leaveTokens[i], PoolRate, v.at))
+		if v.behind(l, k) {
+			why = firstReason(why, v.lacks(v.holder, i, v.at))
+		}
 	}
 	return why
+}
+
+// behind says whether the class comes after whoever reserves the pool's tokens.
+// The whole of a reserver's own class is told as behind it.
+func (v *shedView) behind(l *lane, k classKind) bool {
+	if !v.reserved {
+		return false
+	}
+	by := v.holder.demand
+	return l.rank > by.lane.rank || l == by.lane && k >= by.kind()
 }
 
 // firstReason returns the reason that is told first.
@@ -137,7 +177,7 @@ const maxUnheld = 1000
 // tenant returns the rows of one tenant, highest lane first.
 func (v *shedView) tenant(t *tenant) (rows []HeldTenant) {
 	for _, l := range v.pool.lanes {
-		if d := t.demand(l); d.row != nil && d.row.seat != unseated {
+		if d := t.demand(l); d.row != nil && d.standing.wants {
 			if row, held := v.row(d); held {
 				rows = append(rows, row)
 			}
@@ -148,19 +188,50 @@ func (v *shedView) tenant(t *tenant) (rows []HeldTenant) {
 
 // row returns the demand's row, if it is held.
 func (v *shedView) row(d *demand) (HeldTenant, bool) {
-	x := v.examine(d, 1, v.at)
 	row := HeldTenant{
-		Tenant: d.tenant.id, Lane: d.lane.name, Due: d.due, RetryAfter: Absent,
-		Reason: firstReason(d.row.seat.reason(), x.reason),
+		Tenant: d.tenant.id, Lane: d.lane.name, Due: d.due, Waiting: d.queued[0] + d.queued[1] + d.locked, RetryAfter: Absent,
 	}
-	if x.reason != ReasonNone {
-		row.RetryAfter = untilMillis(x.now, x.readyAt)
+	if row.Reason = v.reason(d); row.Reason != ReasonNone {
+		row.RetryAfter = v.retryAfter(d)
 	}
 	row.Reason = v.callReason(d, row.Reason)
 	if due, ok := d.oldestDue(v.State); ok {
 		row.OldestAge = max(v.w.Sub(due), 0)
 	}
 	return row, row.Reason != ReasonNone
+}
+
+// reason returns what holds the demand but for the call that is answered.
+func (v *shedView) reason(d *demand) Reason {
+	at := &d.standing
+	switch {
+	case at.held != ReasonNone: // something that holds everybody may come first
+		return firstReason(at.held, v.laneReason(d.lane, entitled, true))
+	case at.open:
+		return v.laneReason(d.lane, at.class, !at.slot)
+	}
+	return ReasonNone
+}
+
+// retryAfter returns the time after which one more of the demand could be served.
+func (v *shedView) retryAfter(d *demand) time.Duration {
+	n := oneEntry
+	if !d.has(fromEntries) {
+		for src := fromWaiters; src <= fromRateWaiters; src++ {
+			if w := v.headWaiter(d, src); w != nil {
+				n = w.need()
+			}
+		}
+	}
+	x := v.newExamination(d, n, v.at)
+	if v.behind(d.lane, d.kind()) && v.holder.demand != d {
+		x.holder = &v.holder
+	}
+	x.run()
+	if x.reason == ReasonNone || d.queued == [2]int64{} && !d.has(fromEntries) {
+		return Absent
+	}
+	return untilMillis(x.now, x.readyAt)
 }
 
 // NextDueIn returns the time until the pool's next entry comes due, or Absent.

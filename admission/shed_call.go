@@ -14,7 +14,7 @@ func (v *shedView) askedLane(l *lane) bool {
 
 // callReason returns why the call left the demand that otherwise is held for why.
 func (v *shedView) callReason(d *demand, why Reason) Reason {
-	if !v.asked(d) {
+	if !v.asked(d) || !d.has(fromEntries) {
 		return why
 	}
 	if v.nodeFull(v.call.op.Node, d.tenant) {
@@ -51,20 +51,20 @@ func (v *shedView) cycleCapped(d *demand) bool {
 	return false
 }
 
-// callTotals moves to the call's reasons those of the lane that it left. held is
-// why the pool lets nothing of the lane pass.
-func (v *shedView) callTotals(l *lane, held Reason, n *[reasonCount]int64) {
+// callTotals moves to the call's reasons those of the lane that it left. What
+// nothing else holds counts there as held for no reason if it is entries.
+func (v *shedView) callTotals(l *lane, n *[reasonCount]int64) {
 	if !v.askedLane(l) {
 		return
 	}
 	var moved [reasonCount]int64
 	seen := map[*demand]bool{}
 	move := func(d *demand) {
-		if d.row == nil || d.row.seat == unseated || seen[d] {
+		if d.row == nil || !d.has(fromEntries) || seen[d] {
 			return
 		}
 		seen[d] = true
-		why := firstReason(d.row.seat.reason(), held)
+		why := v.reason(d)
 		n[why]--
 		moved[v.callReason(d, why)]++
 	}

@@ -40,10 +40,15 @@ type State struct {
 	holdings      *btree.BTreeG[expiry]
 	nodes         *btree.BTreeG[nodeHolding]
 	routesByName  map[routeKey]*route
+	queues        *btree.BTreeG[queueSpot]
+	waitersByID   map[requestKey]*waiter
 	// locals gives out numbers to what only this process knows.
 	locals uint64
 	// unsettled are the demands to be seated anew.
 	unsettled []*demand
+	entering  []entrant
+	// waitEnds are those of the last entry.
+	waitEnds []WaitEnd
 	// stirred are the classes marked for rest.
 	stirred []*class
 	// contests are those of the entry that is being applied.
@@ -59,6 +64,8 @@ type rows struct {
 	permits  *btree.BTreeG[permitItem]
 	ended    *btree.BTreeG[endedItem]
 	requests *btree.BTreeG[requestItem]
+	waiters  *btree.BTreeG[*waiterRow]
+	dones    *btree.BTreeG[*doneRow]
 }
 
 func newRows() rows {
@@ -70,6 +77,8 @@ func newRows() rows {
 		permits:  newTree(permitLess),
 		ended:    newTree(endedLess),
 		requests: newTree(requestLess),
+		waiters:  newTree(waiterLess),
+		dones:    newTree(doneLess),
 	}
 }
 
@@ -83,6 +92,8 @@ func (r *rows) copy() rows {
 		permits:  r.permits.Copy(),
 		ended:    r.ended.Copy(),
 		requests: r.requests.Copy(),
+		waiters:  r.waiters.Copy(),
+		dones:    r.dones.Copy(),
 	}
 }
 
@@ -110,6 +121,8 @@ func New() *State {
 		holdings:     newTree(holdingLess),
 		nodes:        newTree(nodeHoldingLess),
 		routesByName: map[routeKey]*route{},
+		queues:       newTree(queueSpotLess),
+		waitersByID:  map[requestKey]*waiter{},
 	}
 }
 
@@ -125,15 +138,35 @@ func (s *State) Policy() (p Policy, revision int64, appliedAt Wall) {
 	return s.policy, s.revision, s.appliedAt
 }
 
-// Deadline returns the earliest instant at which a permit expires: time must
-// move on then, if only by an entry without operations.
+// Deadline returns the earliest instant at which time alone changes something for
+// somebody who holds or waits: a permit expires, a wait or a report ends, tokens
+// come. Time must move on then, if only by an entry without operations.
 func (s *State) Deadline() (at Instant, ok bool) {
+	at = never
 	for _, p := range s.pools.list {
-		if first, any := p.expiries.Min(); any && (!ok || first.at < at) {
-			at, ok = first.at, true
-		}
+		at = min(at, s.deadline(p))
 	}
-	return at.Add(s.leaseOffset), ok
+	return at, at != never
+}
+
+func (s *State) deadline(p *pool) Instant {
+	at := never
+	if first, any := p.expiries.Min(); any {
+		at = first.at.Add(s.leaseOffset)
+	}
+	if first, any := p.deadlines.Min(); any {
+		at = min(at, first.at.Add(s.leaseOffset))
+	}
+	if first, any := p.reports.Min(); any {
+		at = min(at, first.at)
+	}
+	if first, any := p.waiterRates.Min(); any {
+		at = min(at, first.at)
+	}
+	if holder, reserves := s.reservation(p, s.t); reserves {
+		at = min(at, holder.demand.lane.tokensAt(s.costOf(holder), s.t))
+	}
+	return at
 }
 
 // Due returns when, by the wall clock, the next route comes due: time must move

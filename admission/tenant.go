@@ -26,7 +26,10 @@ type tenant struct {
 	share   *share
 	demands []*demand // in the order of their lanes' names
 	active  int64
+	permits int64 // those that hold no slot included
 	entries int64 // dead ones included
+	waiting int64 // Acquires in line
+	reports int64 // live reports of demand
 	wanting int   // demands with a seat
 }
 
@@ -162,7 +165,7 @@ func idlenessLess(a, b idleness) bool {
 // noteIdle keeps pool.idle true after anything happened to the tenant.
 func (s *State) noteIdle(t *tenant) {
 	at := Instant(0)
-	if t.active == 0 && t.entries == 0 && !t.row.paused {
+	if t.permits == 0 && t.entries == 0 && t.waiting == 0 && t.reports == 0 && !t.row.paused {
 		at = s.t.Add(1) // not in this very entry
 		for i := range t.row.buckets {
 			at = max(at, t.row.buckets[i].fullAt(t.share.buckets[i]))

@@ -522,8 +522,8 @@ type Lane struct {
 	// Slots that this lane and those below leave free together for the lanes
 	// above, 0 to max_active - 1. Needs the pool's max_active.
 	LeaveSlots int64 `protobuf:"varint,2,opt,name=leave_slots,json=leaveSlots,proto3" json:"leave_slots,omitempty"`
-	// From the name of a POOL bucket to the tokens that this lane leaves in it,
-	// 0 to capacity - 1.
+	// From the name of a POOL bucket to the tokens that this lane and those below
+	// leave in it for the lanes above, 0 to capacity - 1.
 	LeaveTokens map[string]int64 `protobuf:"bytes,3,rep,name=leave_tokens,json=leaveTokens,proto3" json:"leave_tokens,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// The most claims of one tenant in one NextDue call, 1 to 1000. Absent means
 	// no limit.

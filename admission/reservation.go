@@ -1,0 +1,77 @@
+package admission
+
+// The first in the order that lacks nothing but the pool's tokens reserves them:
+// whatever comes after it would take them too, and waits until it is served, ends
+// or goes. So a big request is not passed by small ones for ever. Only waiters
+// keep a reservation from one log entry to the next; it is not stored, since it
+// follows from who waits.
+
+// reservation returns who reserves the pool's tokens at that moment, if anybody
+// does.
+func (s *State) reservation(p *pool, now Instant) (holder position, ok bool) {
+	if p.waiting == 0 {
+		return holder, false
+	}
+	for _, l := range p.lanes {
+		for k := range classCount {
+			if first, any := l.firstWaiter(k); any {
+				return first, !l.tokensFree(s.costOf(first), now)
+			}
+		}
+	}
+	return holder, false
+}
+
+// firstWaiter returns the first waiter of the class that lacks at most tokens of
+// the pool.
+func (l *lane) firstWaiter(k classKind) (first position, ok bool) {
+	if l.yielding {
+		return first, false
+	}
+	c := &l.classes[k]
+	first, ok = c.orders[fromRateWaiters].Min()
+	if p, any := c.orders[fromWaiters].Min(); any && l.slotFor(k) && (!ok || positionLess(p, first)) {
+		return p, true
+	}
+	return first, ok
+}
+
+// costOf returns the cost of what stands at a position.
+func (s *State) costOf(p position) int64 {
+	if w := s.headWaiter(p.demand, p.source); w != nil {
+		return w.cost
+	}
+	return 1
+}
+
+// passed says whether something of the demand's would come after a position.
+func (d *demand) passed(p position) bool {
+	own, its := d.lane.rank, p.demand.lane.rank
+	if own != its {
+		return own > its
+	}
+	k, of := d.kind(), p.demand.kind()
+	if k != of {
+		return k > of
+	}
+	return d.tagIn(k) >= p.tag
+}
+
+// positionAfter says whether a position comes after another of its pool.
+func positionAfter(p, o position) bool {
+	if p.demand.lane != o.demand.lane {
+		return p.demand.lane.rank > o.demand.lane.rank
+	}
+	if k, of := p.demand.kind(), o.demand.kind(); k != of {
+		return k > of
+	}
+	return positionLess(o, p)
+}
+
+// lacks says whether the position's cost is more than the bucket gives to its
+// lane at that moment.
+func (s *State) lacks(p position, bucket int, now Instant) Reason {
+	b := &p.demand.tenant.pool.buckets[bucket]
+	state := b.settled(b.bucketSpec, now)
+	return state.refusal(b.bucketSpec, b.charge(s.costOf(p)), p.demand.lane.leaveTokens[bucket], PoolRate, now)
+}

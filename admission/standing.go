@@ -1,0 +1,141 @@
+package admission
+
+// standing is what of a demand is counted elsewhere: in its lane's totals and
+// depth, among the slots kept for reports, and in its tenant. It follows from the
+// demand's seats.
+type standing struct {
+	// wants says whether it wants anything at all.
+	wants bool
+	// held is the first of the reasons that hold a part of it.
+	held Reason
+	// open says that a part of it stands in the order of class.
+	open  bool
+	class classKind
+	// slot and entries say whether some of what stands there needs a slot, and
+	// whether some is entries.
+	slot, entries bool
+	depth         int64
+	kept          int64
+	// listed is its key in lane.oldest while a part of it could be served.
+	listed oldestDemand
+}
+
+// stand counts the demand as it stands now.
+func (s *State) stand(d *demand) {
+	was, now := d.standing, s.standingOf(d)
+	if was == now {
+		return
+	}
+	d.standing = now
+	l := d.lane
+	l.depth += now.depth - was.depth
+	l.kept += now.kept - was.kept
+	l.count(&was, -1)
+	l.count(&now, 1)
+	if was.listed != now.listed {
+		if was.listed.demand != nil {
+			l.oldest.Delete(was.listed)
+		}
+		if now.listed.demand != nil {
+			l.oldest.Set(now.listed)
+		}
+	}
+	s.noteWant(d, was.wants, now.wants)
+}
+
+// count adds n demands that stand so to the lane's totals.
+func (l *lane) count(as *standing, n int64) {
+	switch {
+	case as.held != ReasonNone:
+		l.held[as.held] += n
+	case as.open:
+		c := &l.open[as.class]
+		if as.slot {
+			c.slot += n
+		} else {
+			c.slotless += n
+		}
+		if as.entries {
+			c.entries += n
+		}
+	}
+}
+
+func (s *State) standingOf(d *demand) (now standing) {
+	now.wants = d.locked > 0
+	if d.locked > 0 {
+		now.held = LockBusy
+	}
+	for src := range sourceCount {
+		at := d.row.seats[src].seat
+		if at == unseated {
+			continue
+		}
+		now.wants = true
+		if !at.ordered() {
+			now.held = firstReason(now.held, at.reason())
+			continue
+		}
+		now.open, now.class = true, at.class()
+		now.slot = now.slot || src != fromRateWaiters
+		now.entries = now.entries || src == fromEntries
+		now.depth += d.size(src)
+		if since, ok := s.oldest(d, src); ok && (now.listed.demand == nil || since < now.listed.since) {
+			now.listed = oldestDemand{since, d}
+		}
+	}
+	if d.row.seats[fromReports].seat == seatEntitled {
+		now.kept = min(d.tenant.share.preferred-d.tenant.activeUpTo(d.lane.rank), d.row.backlog)
+	}
+	return now
+}
+
+// size returns how much the source wants.
+func (d *demand) size(src source) int64 {
+	switch src {
+	case fromEntries:
+		return d.due
+	case fromReports:
+		return d.row.backlog
+	}
+	return d.queued[src-fromWaiters]
+}
+
+// oldest returns since when the source wants what it wants first.
+func (s *State) oldest(d *demand, src source) (since Wall, ok bool) {
+	if src == fromEntries {
+		return d.oldestDue(s)
+	}
+	if w := s.headWaiter(d, src); w != nil {
+		return w.askedAt, true
+	}
+	return 0, false
+}
+
+// oldestDemand is a demand's place in lane.oldest.
+type oldestDemand struct {
+	since  Wall
+	demand *demand
+}
+
+func oldestDemandLess(a, b oldestDemand) bool {
+	if a.since != b.since {
+		return a.since < b.since
+	}
+	return a.demand.tenant.num < b.demand.tenant.num
+}
+
+// noteWant keeps pool.wanting true.
+func (s *State) noteWant(d *demand, wanted, wants bool) {
+	if wants == wanted {
+		return
+	}
+	t := d.tenant
+	if wants {
+		if t.wanting++; t.wanting == 1 {
+			t.pool.wanting.Set(t)
+		}
+	} else if t.wanting--; t.wanting == 0 {
+		t.pool.wanting.Delete(t)
+	}
+}

@@ -1,0 +1,352 @@
+package admission
+
+import (
+	"cmp"
+	"time"
+)
+
+// A waiter is an Acquire in line. It stands in the queue of its demand by its
+// place in line while somebody listens for it and its lock, if it needs one, has
+// room; else it only keeps its place.
+type waiter struct {
+	key    WaiterKey
+	seq    uint64
+	demand *demand
+	cost   int64
+	ttl    time.Duration
+	settle bool
+	// slotless says that it takes tokens only.
+	slotless  bool
+	requestID string
+	digest    uint64
+	worker    string
+	nonce     uint64
+	askedAt   Wall
+	lock      *lock // that it needs, or nil
+	job       *job  // that it is to do, or nil
+	jobKey    string
+	row       *waiterRow
+	// queued says whether it is in the demand's queue.
+	queued bool
+}
+
+// waiterRow is what of a waiter changes.
+type waiterRow struct {
+	version uint32
+	*waiter
+	// until is when the wait is over; detached, if not 0, when it is over because
+	// nobody came back. Both are on the lease clock.
+	until, detached Instant
+}
+
+func (k WaiterKey) compare(o WaiterKey) int {
+	return cmp.Or(cmp.Compare(k.Index, o.Index), cmp.Compare(k.Position, o.Position))
+}
+
+func waiterLess(a, b *waiterRow) bool { return a.key.compare(b.key) < 0 }
+
+func (w *waiter) place() place { return place{w.askedAt, w.seq} }
+
+func (w *waiter) source() source {
+	if w.slotless {
+		return fromRateWaiters
+	}
+	return fromWaiters
+}
+
+// attached says whether somebody listens.
+func (w *waiter) attached() bool { return w.row.detached == 0 }
+
+// queueSpot is a waiter's key in State.queues.
+type queueSpot struct {
+	demand uint64
+	source source
+	seq    uint64
+	waiter *waiter
+}
+
+func queueSpotLess(a, b queueSpot) bool {
+	return cmp.Or(cmp.Compare(a.demand, b.demand), cmp.Compare(a.source, b.source), cmp.Compare(a.seq, b.seq)) < 0
+}
+
+func (w *waiter) spot() queueSpot { return queueSpot{w.demand.num, w.source(), w.seq, w} }
+
+// headWaiter returns the first waiter in the source's queue, or nil.
+func (s *State) headWaiter(d *demand, src source) (head *waiter) {
+	if src != fromWaiters && src != fromRateWaiters || d.queued[src-fromWaiters] == 0 {
+		return nil
+	}
+	s.queues.Ascend(queueSpot{demand: d.num, source: src}, func(q queueSpot) bool {
+		head = q.waiter
+		return false
+	})
+	return head
+}
+
+// shortBefore returns the head of the demand's other queue, if it came before the
+// source's own and lacks tokens of the tenant: both need them.
+func (s *State) shortBefore(d *demand, src source) *waiter {
+	own := s.headWaiter(d, src)
+	if own == nil {
+		return nil
+	}
+	return s.shortWaiter(d, own.seq, s.t)
+}
+
+// shortWaiter returns a head of the demand's queues that came before a place in
+// line and lacks tokens of the tenant, or nil.
+func (s *State) shortWaiter(d *demand, seq uint64, now Instant) *waiter {
+	for src := fromWaiters; src <= fromRateWaiters; src++ {
+		w := s.headWaiter(d, src)
+		if w == nil || w.seq >= seq {
+			continue
+		}
+		if why, _ := d.tenant.rateReason(w.cost, now); why != ReasonNone {
+			return w
+		}
+	}
+	return nil
+}
+
+// deadline is a waiter's key in pool.deadlines.
+type deadline struct {
+	at     Instant
+	waiter *waiter
+}
+
+func deadlineLess(a, b deadline) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.waiter.key.compare(b.waiter.key) < 0
+}
+
+// ends returns when the wait is over, whoever listens.
+func (w *waiter) ends() Instant {
+	if w.attached() {
+		return w.row.until
+	}
+	return min(w.row.until, w.row.detached)
+}
+
+// await puts an ask in line.
+func (s *State) await(a *ask) {
+	op, d := a.op, a.demand
+	s.registerDemand(d)
+	s.positions++
+	s.seq++
+	w := &waiter{
+		key: WaiterKey{s.index, s.positions}, seq: s.seq, demand: d, cost: op.Cost, ttl: op.TTL, settle: op.Settle,
+		slotless: op.RateOnly, requestID: op.RequestID, digest: op.digest(), worker: op.WorkerID, nonce: op.Nonce,
+		askedAt: s.w, lock: s.lockFor(d.tenant, op.LockKey), job: s.jobFor(d.tenant, op.DedupeKey), jobKey: op.DedupeKey,
+	}
+	s.adoptWaiter(w, &waiterRow{version: s.version, waiter: w, until: s.lease().Add(op.MaxWait)})
+	a.result.Decision.Waiter = w.key
+	s.reseat(d)
+}
+
+// adoptWaiter enters a waiter with its row into the state.
+func (s *State) adoptWaiter(w *waiter, row *waiterRow) {
+	w.row = row
+	s.waiters.Set(row)
+	t := w.demand.tenant
+	t.pool.waiting++
+	t.waiting++
+	w.demand.lane.waiters++
+	t.pool.deadlines.Set(deadline{w.ends(), w})
+	if w.requestID != "" {
+		s.waitersByID[requestKey{t.pool.num, t.id, w.requestID}] = w
+	}
+	if w.lock != nil {
+		w.lock.waiters++
+	}
+	if w.job != nil {
+		w.job.waiters = append(w.job.waiters, w)
+	}
+	s.setIdle(t, 0)
+	if w.attached() {
+		s.comeIn(w)
+	}
+}
+
+// comeIn lets a waiter into its demand's queue, or to its lock.
+func (s *State) comeIn(w *waiter) {
+	if w.lock == nil {
+		s.queueUp(w)
+		return
+	}
+	w.lock.held.Set(w)
+	w.demand.locked++
+	s.relock(w.lock)
+	s.unsettle(w.demand)
+}
+
+// goOut takes a waiter out of its demand's queue, or from its lock.
+func (s *State) goOut(w *waiter) {
+	queued := w.queued
+	if queued {
+		s.unqueue(w)
+	}
+	if w.lock == nil {
+		return
+	}
+	if queued {
+		w.lock.open.Delete(w)
+	} else if _, waited := w.lock.held.Delete(w); waited {
+		w.demand.locked--
+	}
+	s.relock(w.lock)
+	s.unsettle(w.demand)
+}
+
+func (s *State) queueUp(w *waiter) {
+	w.queued = true
+	s.queues.Set(w.spot())
+	w.demand.queued[w.source()-fromWaiters]++
+	s.unsettle(w.demand)
+}
+
+func (s *State) unqueue(w *waiter) {
+	w.queued = false
+	s.queues.Delete(w.spot())
+	w.demand.queued[w.source()-fromWaiters]--
+	s.unsettle(w.demand)
+}
+
+// writeWaiter returns the waiter's row for writing.
+func (s *State) writeWaiter(w *waiter) *waiterRow {
+	if w.row.version != s.version {
+		row := *w.row
+		row.version = s.version
+		w.row = &row
+		s.waiters.Set(&row)
+	}
+	return w.row
+}
+
+// detachedFor is how long a waiter that nobody listens for keeps its place.
+const detachedFor = 5 * time.Second
+
+// detach notes that nobody listens for the waiter. One that can't be found again
+// ends at once.
+func (s *State) detach(w *waiter) {
+	if w.requestID == "" {
+		s.endWait(w, s.refusalOf(w))
+		return
+	}
+	if w.attached() {
+		s.setDeadline(w, w.row.until, s.lease().Add(detachedFor))
+		s.goOut(w)
+	}
+}
+
+// attach notes that somebody listens again, and for how long.
+func (s *State) attach(w *waiter, maxWait time.Duration) {
+	was := w.attached()
+	s.setDeadline(w, max(w.row.until, s.lease().Add(maxWait)), 0)
+	if !was {
+		s.comeIn(w)
+	}
+}
+
+func (s *State) setDeadline(w *waiter, until, detached Instant) {
+	deadlines := w.demand.tenant.pool.deadlines
+	deadlines.Delete(deadline{w.ends(), w})
+	row := s.writeWaiter(w)
+	row.until, row.detached = until, detached
+	deadlines.Set(deadline{w.ends(), w})
+}
+
+// detachAll is for a new leader, to whom nobody listens yet.
+func (s *State) detachAll() {
+	var all []*waiter
+	s.waiters.Scan(func(row *waiterRow) bool {
+		all = append(all, row.waiter)
+		return true
+	})
+	for _, w := range all {
+		s.detach(w)
+	}
+}
+
+// waiter returns the waiter of that key, or nil.
+func (s *State) waiter(key WaiterKey) *waiter {
+	row, ok := s.waiters.Get(&waiterRow{waiter: &waiter{key: key}})
+	if !ok {
+		return nil
+	}
+	return row.waiter
+}
+
+// endWait takes the waiter out of the state and tells how its wait ended.
+func (s *State) endWait(w *waiter, d Decision) *AcquireResult {
+	if w.attached() {
+		s.goOut(w)
+	}
+	t := w.demand.tenant
+	s.waiters.Delete(w.row)
+	t.pool.waiting--
+	t.waiting--
+	w.demand.lane.waiters--
+	t.pool.deadlines.Delete(deadline{w.ends(), w})
+	if w.requestID != "" {
+		delete(s.waitersByID, requestKey{t.pool.num, t.id, w.requestID})
+	}
+	s.leaveLock(w)
+	s.leaveJob(w)
+	s.noteIdle(t)
+	end := &AcquireResult{Decision: d}
+	s.waitEnds = append(s.waitEnds, WaitEnd{w.key, t.pool.name, t.id, end})
+	return end
+}
+
+// refusalOf returns why the waiter is not granted now.
+func (s *State) refusalOf(w *waiter) Decision {
+	return Decision{Shed: s.examine(w.demand, w.need(), s.t).shed()}
+}
+
+// reviewWaiters looks again at who waits in the pool after its policy changed:
+// locks may let in more or fewer, and what can never be granted any more is told
+// so.
+func (s *State) reviewWaiters(p *pool) {
+	//unordered: each lock lets in its own
+	for _, l := range p.locks {
+		s.relock(l)
+	}
+	if p.waiting == 0 {
+		return
+	}
+	var lost []*waiter
+	s.waiters.Scan(func(row *waiterRow) bool {
+		if w := row.waiter; w.demand.tenant.pool == p && s.newExamination(w.demand, w.need(), s.t).never() {
+			lost = append(lost, w)
+		}
+		return true
+	})
+	for _, w := range lost {
+		s.endWait(w, s.refusalOf(w))
+	}
+}
+
+// endWaits ends the waits whose time is up, oldest first.
+func (s *State) endWaits(p *pool, budget int) int {
+	for ; budget > 0; budget-- {
+		next, ok := p.deadlines.Min()
+		if !ok || next.at > s.lease() {
+			break
+		}
+		s.endWait(next.waiter, s.refusalOf(next.waiter))
+	}
+	return budget
+}
+
+// Ended returns how the waits that the last entry ended have ended, in the order
+// in which they did. It holds until the next Apply.
+func (s *State) Ended() []WaitEnd { return s.waitEnds }
+
+// requestKey finds a waiter by its request id.
+type requestKey struct {
+	pool   uint32
+	tenant string
+	id     string
+}
