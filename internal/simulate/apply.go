@@ -59,7 +59,8 @@ func (r *run) apply(calls ...call) {
 		l.expire()
 		l.unpinch()
 	}
-	grants := r.grants(calls, results)
+	ended := r.waitsEnded()
+	grants := r.grants(calls, results, ended)
 	for _, g := range grants {
 		r.book(g)
 	}
@@ -69,6 +70,9 @@ func (r *run) apply(calls ...call) {
 	}
 	for i := range calls {
 		r.conclude(&calls[i], results[i])
+	}
+	for _, end := range ended {
+		r.gaveUpWaiting(end)
 	}
 	r.wake()
 	for _, l := range r.ledgers {
@@ -89,7 +93,7 @@ func (r *run) settle(c *call, result admission.Result) {
 }
 
 // grants returns what the entry granted, in the order in which it was.
-func (r *run) grants(calls []call, results []admission.Result) []*grant {
+func (r *run) grants(calls []call, results []admission.Result, ended []waitEnd) []*grant {
 	var grants []*grant
 	for i := range calls {
 		c := &calls[i]
@@ -104,6 +108,11 @@ func (r *run) grants(calls []call, results []admission.Result) []*grant {
 				claim := &res.Claims[k]
 				grants = append(grants, &grant{permit: claim.Permit, job: l.jobs[claim.Key], worker: c.worker, call: c})
 			}
+		}
+	}
+	for _, end := range ended {
+		if end.decision.Granted() {
+			grants = append(grants, &grant{permit: end.decision.Permit, job: end.job})
 		}
 	}
 	slices.SortFunc(grants, func(a, b *grant) int { return cmp.Compare(a.permit.Fence, b.permit.Fence) })

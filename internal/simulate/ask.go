@@ -82,6 +82,34 @@ func (r *run) answered(j *job, d *admission.Decision) {
 	r.events.enter(r.now.Add(max(wait, time.Millisecond)), func() { s.fleet.ask(j) })
 }
 
+// waitEnd is how the wait of a job's Acquire ended.
+type waitEnd struct {
+	job      *job
+	decision *admission.Decision
+}
+
+// waitsEnded returns the waits that the last entry ended.
+func (r *run) waitsEnded() []waitEnd {
+	var ended []waitEnd
+	for _, end := range r.state.Ended() {
+		ended = append(ended, waitEnd{r.asks[end.Waiter], &end.Result.Decision})
+		delete(r.asks, end.Waiter)
+	}
+	return ended
+}
+
+// gaveUpWaiting is when a wait was over before its turn came.
+func (r *run) gaveUpWaiting(end waitEnd) {
+	if end.decision.Granted() {
+		return
+	}
+	w := end.job.source.want
+	w.waiting--
+	end.job.waiting = false
+	w.tenant.settle()
+	r.answered(end.job, end.decision)
+}
+
 // freed is when a job needs its worker no longer.
 func (f *fleet) freed(j *job) {
 	w := j.worker

@@ -25,22 +25,25 @@ func (i *idleTime) pass(d time.Duration) {
 	i.unasked += float64(i.unaskedNow) * d.Seconds()
 }
 
-// measure sees what is idle from now on.
+// measure sees what is idle from now on: lane by lane it plans whom the free slots
+// would serve.
 func (l *ledger) measure() {
 	parked := l.run.parkedRoom(l)
 	l.idle.now, l.idle.unaskedNow = 0, 0
-	used := int64(0)
 	for _, ln := range l.lanes {
-		free := ln.free() - used
+		ln.planned = 0
+	}
+	for _, ln := range l.lanes {
+		free := ln.free()
 		if free <= 0 {
 			continue
 		}
 		present, absent := ln.serviceable(parked)
 		served := min(free, present)
-		l.idle.now += served
 		unasked := min(free-served, absent)
+		l.idle.now += served
 		l.idle.unaskedNow += unasked
-		used += served + unasked
+		ln.planned = served + unasked
 	}
 }
 
@@ -61,26 +64,25 @@ func (ln *lane) serviceable(parked []int64) (present, absent int64) {
 	return present + claimed, due - claimed + ln.away
 }
 
-// free is how many more permits of the lane the pool could give, reserves aside.
+// free is how many more permits of the lane the pool could give, reserves and what
+// is planned aside.
 func (ln *lane) free() int64 {
 	l := ln.ledger
-	free := int64(1 << 53)
 	if ln.yielding {
 		return 0
 	}
-	if l.policy.MaxActive > 0 {
-		free = l.policy.MaxActive - l.active
-		for _, above := range l.lanes[:ln.rank+1] {
-			held := int64(0)
-			for _, below := range l.lanes[above.rank:] {
-				held += below.active
-			}
-			if above.policy.LeaveSlots > 0 {
-				free = min(free, l.policy.MaxActive-above.policy.LeaveSlots-held)
-			}
-		}
+	free := ln.tokens()
+	if l.policy.MaxActive == 0 {
+		return free
 	}
-	return min(free, ln.tokens())
+	for _, above := range l.lanes[:ln.rank+1] {
+		held := int64(0)
+		for _, below := range l.lanes[above.rank:] {
+			held += below.active + below.planned
+		}
+		free = min(free, l.policy.MaxActive-above.policy.LeaveSlots-held)
+	}
+	return free
 }
 
 // tokens is how many permits of the lane the POOL buckets have tokens for.
@@ -100,6 +102,9 @@ func (ln *lane) tokens() int64 {
 			return 0
 		}
 		n = min(n, max(level.Level-ln.policy.LeaveTokens[b.Name], 0)/cost)
+	}
+	for _, above := range ln.ledger.lanes[:ln.rank] {
+		n -= above.planned
 	}
 	return n
 }

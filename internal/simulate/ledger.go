@@ -43,6 +43,8 @@ type lane struct {
 	active int64
 	// away are the jobs that the pool shed and that come back later.
 	away int64
+	// planned are the free slots that ledger.measure has given to the lane.
+	planned int64
 	// costliest is the most that a job of the lane costs.
 	costliest int64
 	contests  [2]contest

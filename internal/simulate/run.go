@@ -109,11 +109,14 @@ func (r *run) proceed() {
 		} else if !tick {
 			at = last
 		}
-		if at > last || at >= end && r.counts.over == r.counts.jobs {
-			r.pass(max(min(at, last), end))
+		if at >= end && r.counts.over == r.counts.jobs {
+			r.pass(max(r.now, end))
 			return
 		}
-		r.pass(at)
+		r.pass(min(at, last))
+		if at > last {
+			return
+		}
 		switch {
 		case tick:
 			r.ticked = at
