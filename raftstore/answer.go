@@ -7,10 +7,15 @@ import (
 // answer gives the callers of an entry of this term their answers, right after
 // it was applied. The caller holds the read lock.
 func (t *term) answer(st *admission.State, p *proposal, e admission.Entry, results []admission.Result) {
-	clear(t.sheds)
 	at, _ := st.Now()
 	for i, it := range p.items {
 		result := results[i]
+		if key := inLine(result); key != (admission.WaiterKey{}) {
+			if !t.waits.listen(key, it) {
+				t.detach(key)
+			}
+			continue
+		}
 		if it.whole != nil {
 			if result = it.whole.add(it.offset, result.(*admission.ScheduleResult)); result == nil {
 				it.call.finish()
@@ -25,6 +30,14 @@ func (t *term) answer(st *admission.State, p *proposal, e admission.Entry, resul
 		a.Shedding = buildShedding(st, at, e.W, sheddingQuery(e.Ops[i], result, it), t.sheds)
 		it.call.finish()
 	}
+}
+
+// inLine returns the key of an Acquire that began to wait, or waits already.
+func inLine(r admission.Result) admission.WaiterKey {
+	if r, ok := r.(*admission.AcquireResult); ok && r.Err == nil {
+		return r.Decision.Waiter
+	}
+	return admission.WaiterKey{}
 }
 
 // buildShedding builds each of the sheddings that an entry's answers show once.
@@ -49,6 +62,9 @@ func sheddingQuery(op admission.Op, result admission.Result, it *item) admission
 	case *admission.AcquireResult:
 		a := op.(*admission.Acquire)
 		return ifKnown(r.Err, admission.SheddingQuery{Pool: a.Pool, Tenant: a.Tenant})
+	case *admission.ReportResult:
+		d := op.(*admission.ReportDemand)
+		return ifKnown(r.Err, admission.SheddingQuery{Pool: d.Pool, Tenant: d.Tenant})
 	case *admission.NextDueResult:
 		n := op.(*admission.NextDue)
 		return ifKnown(r.Err, admission.SheddingQuery{Pool: n.Pool, HeldRows: it.heldRows, Call: r})

@@ -79,7 +79,9 @@ type item struct {
 	// whole is set for a part of a Schedule, whose entries begin at offset.
 	whole  *wholeSchedule
 	offset int
-	next   *item
+	// wait is set for an Acquire that may wait.
+	wait *wait
+	next *item
 }
 
 // wholeSchedule puts the results of a Schedule's parts together.

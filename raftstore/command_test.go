@@ -24,7 +24,7 @@ func everyOp() []admission.Op {
 		&admission.Acquire{
 			Pool: "mail", Tenant: "acme", Category: "otp", Cost: 3, TTL: time.Second, RequestID: "r", WorkerID: "w",
 			Nonce: 1<<63 + 1, MaxWait: time.Minute, LockKey: "l", DedupeKey: "d", IssuedAt: 1 << 60, RateOnly: true,
-			Settle: true, Backlog: admission.Absent,
+			Settle: true, Backlog: 5,
 		},
 		admission.Detach{Waiter: admission.WaiterKey{Index: 1 << 40, Position: 7}},
 		&admission.ReportDemand{Pool: "mail", Tenant: "acme", Category: "otp", Backlog: 6, TTL: time.Second},

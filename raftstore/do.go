@@ -15,7 +15,12 @@ import (
 //
 // An Acquire that the state refuses already is answered at once, without a log
 // entry: a refusal changes nothing, and what is refused now may as well have
-// come a moment earlier.
+// come a moment earlier. One with MaxWait that can't be granted waits in line; it
+// ends 200 ms before ctx does, to tell the caller. If ctx ends it all the same,
+// the line is told.
+//
+// A ReportDemand comes alone; what is reported of one tenant and lane is logged
+// once in a second, and says meanwhile nothing or waits for its turn.
 //
 // Errors: *NotLeaderError, ErrNoQuorum, *OverloadedError, ErrShuttingDown, and
 // the context's own mean that nothing was done; ErrOutcomeUnknown that
@@ -25,8 +30,12 @@ func (s *Store) Do(ctx context.Context, reqs ...Request) ([]Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, report := reqs[0].Op.(*admission.ReportDemand); report && len(reqs) == 1 {
+		a, err := t.report(ctx, reqs[0])
+		return []Answer{a}, err
+	}
 	answers := make([]Answer, len(reqs))
-	if t.refuse(reqs, answers) == len(reqs) {
+	if t.refuse(ctx, reqs, answers) == len(reqs) {
 		return answers, nil
 	}
 	return t.decide(ctx, reqs, answers)
@@ -38,15 +47,17 @@ func (t *term) decide(ctx context.Context, reqs []Request, answers []Answer) ([]
 	if err != nil {
 		return nil, err
 	}
+	t.waits.enter(c, reqs)
+	defer func() { t.detach(t.waits.leave(c)...) }()
 	if err := t.submit(c); err != nil {
 		return nil, err
 	}
 	return c.wait()
 }
 
-// refuse answers the Acquires that the state would refuse now, and returns how
-// many.
-func (t *term) refuse(reqs []Request, answers []Answer) (refused int) {
+// refuse answers the Acquires that the state would refuse now, and those that only
+// ask, and returns how many.
+func (t *term) refuse(ctx context.Context, reqs []Request, answers []Answer) (refused int) {
 	if !anyAcquire(reqs) {
 		return 0
 	}
@@ -58,17 +69,36 @@ func (t *term) refuse(reqs []Request, answers []Answer) (refused int) {
 			if !ok {
 				continue
 			}
+			if a.MaxWait = max(t.s.patience(ctx, a.MaxWait), 0); r.DryRun {
+				a.MaxWait = 0
+			}
 			res := st.Decide(at, a)
-			if res.Err == nil && res.Decision.Shed == nil {
+			if !r.DryRun && t.mustLog(st, at, a, res) {
 				continue
 			}
+			if res.Err == nil && res.Decision.Granted() && !res.Decision.Replayed {
+				res.Decision.Permit.Lane, _ = st.LaneOf(a.Pool, a.Tenant, a.Category)
+			}
 			refused++
-			answers[i] = Answer{Result: res, NextDueIn: admission.Absent, Index: st.Index()}
+			answers[i] = Answer{Result: res, NextDueIn: admission.Absent, Index: st.Index(), DryRun: r.DryRun}
 			q := ifKnown(res.Err, admission.SheddingQuery{Pool: a.Pool, Tenant: a.Tenant})
 			answers[i].Shedding = buildShedding(st, at, w, q, sheds)
 		}
 	})
 	return refused
+}
+
+// mustLog says whether an Acquire of which the state says res is to be logged. A
+// refusal is not, but for the backlog that it tells.
+func (t *term) mustLog(st *admission.State, at admission.Instant, a *admission.Acquire, res *admission.AcquireResult) bool {
+	if a.Backlog > 0 && res.Err == nil {
+		lane, _ := st.LaneOf(a.Pool, a.Tenant, a.Category)
+		if t.reports.beside(reportKey{a.Pool, a.Tenant, lane}, a.Backlog, at) {
+			return true
+		}
+		a.Backlog = 0
+	}
+	return res.Err == nil && res.Decision.Shed == nil
 }
 
 func anyAcquire(reqs []Request) bool {

@@ -58,12 +58,12 @@ func TestGoldenSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := st.Index(), uint64(5); got != want {
+	if got, want := st.Index(), uint64(8); got != want {
 		t.Errorf("index %d, want %d", got, want)
 	}
 	at, w := st.Now()
 	h := st.Health(at, w, "mail")[0]
-	if h.Active != 20 || h.Entries != 500 {
-		t.Errorf("%d permits and %d entries, want 20 and 500", h.Active, h.Entries)
+	if h.Active != 20 || h.Entries != 500 || h.Waiting != 1 {
+		t.Errorf("%d permits, %d entries and %d waiters, want 20, 500 and 1", h.Active, h.Entries, h.Waiting)
 	}
 }

@@ -81,14 +81,21 @@ func (s *Store) applied(e admission.Entry, id uint64, results []admission.Result
 	}
 }
 
-// applied answers the callers of an entry of this term and lets parked polls
-// know.
+// applied answers the callers of an entry of this term, and those whose waits it
+// ended, and lets parked polls know.
 func (t *term) applied(e admission.Entry, id uint64, results []admission.Result) {
-	if p := t.take(id); p != nil {
+	p := t.take(id)
+	if p != nil {
 		took := t.s.clk.Now().Since(p.sealed)
 		t.s.metrics.commitSeconds.Observe(took.Seconds())
 		t.queue.took(took)
-		t.s.fsm.read(func(st *admission.State) { t.answer(st, p, e, results) })
 	}
+	t.s.fsm.read(func(st *admission.State) {
+		clear(t.sheds)
+		if p != nil {
+			t.answer(st, p, e, results)
+		}
+		t.endWaits(st, e)
+	})
 	notify(t.polls.look)
 }

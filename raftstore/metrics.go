@@ -15,6 +15,7 @@ type metrics struct {
 	appliedIndex    prometheus.Gauge
 	leader          prometheus.Gauge
 	parked          prometheus.Gauge
+	waiting         prometheus.Gauge
 	// refused and depth are by queue.
 	refused *prometheus.CounterVec
 	depth   [classes]prometheus.Gauge
@@ -39,6 +40,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		appliedIndex: gauge("admit_raft_applied_index", "Index of the last log entry applied."),
 		leader:       gauge("admit_raft_leader", "1 while this node leads and is ready, else 0."),
 		parked:       gauge("admit_polls_parked", "NextDue calls that wait for work."),
+		waiting:      gauge("admit_acquires_open", "Acquires that are in line and whose callers are held open."),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "admit_queue_refused_total", Help: "Calls refused because a queue was full, by queue.",
 		}, []string{"queue"}),
@@ -54,7 +56,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m.refused.WithLabelValues(pollsQueue)
 	for _, c := range []prometheus.Collector{
 		m.commitSeconds, m.batchSize, m.writeSeconds, m.snapshotSeconds, m.entries, m.appliedIndex, m.leader,
-		m.parked, m.refused, depth,
+		m.parked, m.waiting, m.refused, depth,
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("register the store's metrics: %w", err)

@@ -38,7 +38,7 @@ func (t *term) run(quit <-chan struct{}) {
 		due := false
 		select {
 		case <-quit:
-			t.drain(free)
+			t.waits.close(t.drain(free))
 			return
 		case p := <-t.returned:
 			free++
@@ -160,9 +160,9 @@ func (t *term) conclude(p *proposal) {
 }
 
 // drain ends the term: what is queued was not done, what is in flight is waited
-// for.
-func (t *term) drain(free int) {
-	why := t.s.unavailable()
+// for. It returns why.
+func (t *term) drain(free int) (why error) {
+	why = t.s.unavailable()
 	for _, it := range t.queue.close(why) {
 		it.call.fail(why, false)
 	}
@@ -174,9 +174,10 @@ func (t *term) drain(free int) {
 		case <-t.s.failed:
 			// The disk hangs, or raft ended and forgot what it had not begun.
 			t.abandon()
-			return
+			return why
 		}
 	}
+	return why
 }
 
 // abandon gives up what is in flight.

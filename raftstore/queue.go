@@ -36,7 +36,11 @@ func classify(op admission.Op) (class, flowKey, int) {
 		return leases, flowKey{}, 1
 	case *admission.Renew:
 		return leases, flowKey{}, max(1, len(op.Tokens))
+	case admission.Detach:
+		return leases, flowKey{}, 1 // it frees a place in line, perhaps the first
 	case *admission.Acquire:
+		return grants, flowKey{op.Pool, op.Tenant}, 1
+	case *admission.ReportDemand:
 		return grants, flowKey{op.Pool, op.Tenant}, 1
 	case *admission.NextDue:
 		return grants, flowKey{pool: op.Pool}, max(1, op.MaxItems)

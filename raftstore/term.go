@@ -19,8 +19,10 @@ type term struct {
 	t0    admission.Instant
 	start clock.Reading
 
-	queue queue
-	polls *polls
+	queue   queue
+	polls   *polls
+	waits   *waits
+	reports *reports
 	// wake tells the proposer that the queue has something.
 	wake chan struct{}
 	// returned brings entries back that were applied or failed.
@@ -49,7 +51,7 @@ func openTerm(s *Store) (*term, error) {
 		lastID:   randomID(),
 		sheds:    make(map[admission.SheddingQuery]*admission.Shedding),
 	}
-	t.polls = newPolls(t)
+	t.polls, t.waits, t.reports = newPolls(t), newWaits(t), newReports()
 	t.start = s.clk.Now()
 	if err := t.propose(s.gap(t.start)); err != nil {
 		return nil, fmt.Errorf("open a term: %w", err)

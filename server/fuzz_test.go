@@ -27,6 +27,7 @@ const (
 	kindPause
 	kindResume
 	kindSleep // 8 bytes are nanoseconds
+	kindReportDemand
 	kinds
 
 	made = 1 << 7
@@ -202,6 +203,8 @@ func (h *history) readOps(kind byte, data []byte) []admission.Op {
 		return one(readApplyPolicy(from(in, &admitv1.ApplyPolicyRequest{})))
 	case kindPause:
 		return one(readPause(from(in, &admitv1.PauseRequest{})))
+	case kindReportDemand:
+		return one(readReportDemand(from(in, &admitv1.ReportDemandRequest{})))
 	default:
 		return one(readResume(from(in, &admitv1.ResumeRequest{})))
 	}

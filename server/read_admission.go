@@ -34,11 +34,8 @@ func (c checker) acquire(in *admitv1.AcquireRequest) *admission.Acquire {
 		IssuedAt:  c.issued("issued_at", in.GetIssuedAt()),
 		RateOnly:  in.GetRateOnly(),
 		Settle:    in.GetSettle(),
-		Backlog:   admission.Absent,
+		Backlog:   c.between("backlog", in.GetBacklog(), 0, maxCost),
 		WorkerID:  c.text("worker_id", in.GetWorkerId(), maxLabelBytes),
-	}
-	if in.Backlog != nil {
-		op.Backlog = c.between("backlog", in.GetBacklog(), 0, maxCost)
 	}
 	c.lease(op)
 	return op

@@ -126,8 +126,8 @@ func TestWhatIsRefused(t *testing.T) {
 		{"settle without rate_only", acquire(func(r *admitv1.AcquireRequest) { r.Settle = true }), "settle"},
 		{"a lock that nothing holds", acquire(func(r *admitv1.AcquireRequest) { r.RateOnly, r.LockKey = true, "k" }), "lock_key"},
 		{"a job that nobody ends", acquire(func(r *admitv1.AcquireRequest) { r.RateOnly, r.DedupeKey = true, "k" }), "dedupe_key"},
-		{"negative backlog", acquire(func(r *admitv1.AcquireRequest) { r.Backlog = proto.Int64(-1) }), "backlog"},
-		{"backlog over 2^53", acquire(func(r *admitv1.AcquireRequest) { r.Backlog = proto.Int64(1<<53 + 1) }), "backlog"},
+		{"negative backlog", acquire(func(r *admitv1.AcquireRequest) { r.Backlog = -1 }), "backlog"},
+		{"backlog over 2^53", acquire(func(r *admitv1.AcquireRequest) { r.Backlog = 1<<53 + 1 }), "backlog"},
 		{"negative cost of a dry run", acquire(func(r *admitv1.AcquireRequest) { r.DryRun, r.Cost = true, proto.Int64(-1) }), "cost"},
 		{"a report of nothing", &admitv1.ReportDemandRequest{Backlog: -1}, "pool tenant backlog"},
 		{"a report for no time", &admitv1.ReportDemandRequest{Pool: "p", Tenant: "t", Ttl: &durationpb.Duration{}}, "ttl"},
@@ -231,7 +231,7 @@ func TestWhatIsJustAllowed(t *testing.T) {
 		acquire(func(r *admitv1.AcquireRequest) { r.Tenant, r.Ttl = "aZ09._:/-", durationpb.New(time.Second) }),
 		acquire(func(r *admitv1.AcquireRequest) {
 			r.MaxWait, r.LockKey, r.DedupeKey = durationpb.New(time.Minute), strings.Repeat("l", 128), "aZ09._:/-"
-			r.RateOnly, r.Settle, r.Backlog = true, true, proto.Int64(1<<53)
+			r.RateOnly, r.Settle, r.Backlog = true, true, 1<<53
 			r.IssuedAt = &timestamppb.Timestamp{Seconds: 253402300799}
 		}),
 		acquire(func(r *admitv1.AcquireRequest) { r.DryRun, r.Cost = true, proto.Int64(0) }),
@@ -258,7 +258,7 @@ func TestWhatIsJustAllowed(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	ask, err := readAcquire(acquire(nil))
-	want := admission.Acquire{Pool: "email", Tenant: "acme", Cost: 1, Backlog: admission.Absent}
+	want := admission.Acquire{Pool: "email", Tenant: "acme", Cost: 1}
 	if op := ask.Op.(*admission.Acquire); err != nil || *op != want || ask.DryRun {
 		t.Errorf("got %+v, %v", op, err)
 	}

@@ -17,12 +17,12 @@ func TestAcquiresCarryAllTheirFields(t *testing.T) {
 	req, err := readAcquire(&admitv1.AcquireRequest{
 		Pool: "p", Tenant: "t", Category: "c", Cost: proto.Int64(2), Ttl: durationpb.New(time.Minute),
 		MaxWait: durationpb.New(3 * time.Second), LockKey: "l", DedupeKey: "d", RequestId: "r",
-		IssuedAt: &timestamppb.Timestamp{Seconds: 4}, RateOnly: true, Settle: true, Backlog: proto.Int64(0), WorkerId: "w",
+		IssuedAt: &timestamppb.Timestamp{Seconds: 4}, RateOnly: true, Settle: true, Backlog: 5, WorkerId: "w",
 		DryRun: true,
 	})
 	want := admission.Acquire{
 		Pool: "p", Tenant: "t", Category: "c", Cost: 2, TTL: time.Minute, MaxWait: 3 * time.Second, LockKey: "l",
-		DedupeKey: "d", RequestID: "r", IssuedAt: 4e9, RateOnly: true, Settle: true, Backlog: 0, WorkerID: "w",
+		DedupeKey: "d", RequestID: "r", IssuedAt: 4e9, RateOnly: true, Settle: true, Backlog: 5, WorkerID: "w",
 	}
 	if op := req.Op.(*admission.Acquire); err != nil || *op != want || !req.DryRun {
 		t.Errorf("got %+v, %v, want %+v", op, err, want)

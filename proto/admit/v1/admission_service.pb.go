@@ -71,9 +71,9 @@ type AcquireRequest struct {
 	// With rate_only: grant a permit that lives for the ttl all the same, to tell
 	// the actual_cost by. It holds no slot. INVALID_ARGUMENT without rate_only.
 	Settle bool `protobuf:"varint,12,opt,name=settle,proto3" json:"settle,omitempty"`
-	// How much waits behind this in the caller's own queue, 0 to 2^53: counts as a
-	// ReportDemand, whatever the decision. Absent means not told.
-	Backlog *int64 `protobuf:"varint,13,opt,name=backlog,proto3,oneof" json:"backlog,omitempty"`
+	// How much waits behind this in the caller's own queue, up to 2^53: counts as a
+	// ReportDemand, whatever the decision. 0 means not told.
+	Backlog int64 `protobuf:"varint,13,opt,name=backlog,proto3" json:"backlog,omitempty"`
 	// Who asks, shown to operators beside the permit. Up to 128 bytes; optional.
 	WorkerId string `protobuf:"bytes,14,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	// Decide and explain, but change nothing and don't wait. What would be granted
@@ -198,8 +198,8 @@ func (x *AcquireRequest) GetSettle() bool {
 }
 
 func (x *AcquireRequest) GetBacklog() int64 {
-	if x != nil && x.Backlog != nil {
-		return *x.Backlog
+	if x != nil {
+		return x.Backlog
 	}
 	return 0
 }
@@ -1196,7 +1196,7 @@ var File_admit_v1_admission_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\n" +
-	" admit/v1/admission_service.proto\x12\badmit.v1\x1a\x17admit/v1/decision.proto\x1a\x14admit/v1/entry.proto\x1a\x15admit/v1/permit.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x04\n" +
+	" admit/v1/admission_service.proto\x12\badmit.v1\x1a\x17admit/v1/decision.proto\x1a\x14admit/v1/entry.proto\x1a\x15admit/v1/permit.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\x03\n" +
 	"\x0eAcquireRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
@@ -1212,13 +1212,11 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\tissued_at\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\bissuedAt\x12\x1b\n" +
 	"\trate_only\x18\v \x01(\bR\brateOnly\x12\x16\n" +
-	"\x06settle\x18\f \x01(\bR\x06settle\x12\x1d\n" +
-	"\abacklog\x18\r \x01(\x03H\x01R\abacklog\x88\x01\x01\x12\x1b\n" +
+	"\x06settle\x18\f \x01(\bR\x06settle\x12\x18\n" +
+	"\abacklog\x18\r \x01(\x03R\abacklog\x12\x1b\n" +
 	"\tworker_id\x18\x0e \x01(\tR\bworkerId\x12\x17\n" +
 	"\adry_run\x18\x0f \x01(\bR\x06dryRunB\a\n" +
-	"\x05_costB\n" +
-	"\n" +
-	"\b_backlog\"q\n" +
+	"\x05_cost\"q\n" +
 	"\x0fAcquireResponse\x12.\n" +
 	"\bdecision\x18\x01 \x01(\v2\x12.admit.v1.DecisionR\bdecision\x12.\n" +
 	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"K\n" +

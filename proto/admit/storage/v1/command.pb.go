@@ -549,8 +549,8 @@ type Acquire struct {
 	RateOnly bool `protobuf:"varint,13,opt,name=rate_only,json=rateOnly,proto3" json:"rate_only,omitempty"`
 	// Whether to make a permit all the same.
 	Settle bool `protobuf:"varint,14,opt,name=settle,proto3" json:"settle,omitempty"`
-	// What waits behind it, or -1 if not told.
-	Backlog       int64 `protobuf:"zigzag64,15,opt,name=backlog,proto3" json:"backlog,omitempty"`
+	// What waits behind it, or 0 if not told.
+	Backlog       int64 `protobuf:"varint,15,opt,name=backlog,proto3" json:"backlog,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1594,7 +1594,7 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\tissued_at\x18\f \x01(\x03R\bissuedAt\x12\x1b\n" +
 	"\trate_only\x18\r \x01(\bR\brateOnly\x12\x16\n" +
 	"\x06settle\x18\x0e \x01(\bR\x06settle\x12\x18\n" +
-	"\abacklog\x18\x0f \x01(\x12R\abacklog\"=\n" +
+	"\abacklog\x18\x0f \x01(\x03R\abacklog\"=\n" +
 	"\tWaiterKey\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\rR\bposition\"=\n" +
