@@ -6,9 +6,9 @@
 //
 //   - Acquire, Renew and Release retry what may be retried. Each request carries
 //     a request_id, so a retry has the effect of one call.
-//   - Do runs a function under a permit: it comes back until it is admitted,
-//     renews while the function runs, and releases with the outcome that the
-//     function's error means.
+//   - Do runs a function under a permit: it waits in line or comes back until it
+//     is admitted, renews while the function runs, and releases with the outcome
+//     that the function's error means.
 //   - A Worker claims due entries and runs a handler for each.
 //
 // # Holding a permit

@@ -40,12 +40,14 @@ type fake struct {
 	onRenew   func(ctx context.Context, n int, r *admitv1.RenewRequest) (*admitv1.RenewResponse, error)
 	onRelease func(n int, r *admitv1.ReleaseRequest) (admitv1.LeaseResult, error)
 	onNextDue func(ctx context.Context, n int, r *admitv1.NextDueRequest) ([]*admitv1.Claim, error)
+	onReport  func(n int) error
 
 	mu       sync.Mutex
 	acquires []call[admitv1.AcquireRequest]
 	renews   []call[admitv1.RenewRequest]
 	releases []call[admitv1.ReleaseRequest]
 	polls    []call[admitv1.NextDueRequest]
+	reports  []call[admitv1.ReportDemandRequest]
 }
 
 // note adds a call to a list and returns its place in it, from 0.
@@ -102,6 +104,10 @@ func (f *fake) NextDue(ctx context.Context, r *admitv1.NextDueRequest) (*admitv1
 		hold(ctx, r.GetMaxWait().AsDuration())
 	}
 	return &admitv1.NextDueResponse{Claims: claims}, err
+}
+
+func (f *fake) ReportDemand(_ context.Context, r *admitv1.ReportDemandRequest) (*admitv1.ReportDemandResponse, error) {
+	return &admitv1.ReportDemandResponse{}, f.onReport(note(f, &f.reports, r))
 }
 
 // hold waits as a parked poll does.

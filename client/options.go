@@ -24,8 +24,9 @@ func WithDialOptions(opts ...grpc.DialOption) Option {
 	return func(c *config) { c.dial = append(c.dial, opts...) }
 }
 
-// WithRetryFor says for how long after its first try a call may be tried again.
-// 0 means that every call is sent once. The default is 15 s.
+// WithRetryFor says for how long after its first try, the time in line aside, a
+// call may be tried again. 0 means that a call that does not wait is sent once.
+// The default is 15 s.
 func WithRetryFor(d time.Duration) Option {
 	return func(c *config) { c.retryFor = d }
 }

@@ -20,7 +20,8 @@ type Permit struct {
 	State admitv1.PermitState
 	// TTL is the time to live that was granted, counted from Asked.
 	TTL time.Duration
-	// Asked is the moment before the request was sent.
+	// Asked is the moment before the request was sent; where it waited in line,
+	// that at which the answer came.
 	Asked time.Time
 
 	actualCost atomic.Pointer[int64]

@@ -19,7 +19,13 @@ const (
 // client's retry time is over; then it returns the call's last error. The call
 // must be one whose repetition has the effect of one.
 func (c *Client) retry(ctx context.Context, call func() error) error {
-	giveUp := time.Now().Add(c.retryFor)
+	return c.retryFrom(ctx, time.Now(), call)
+}
+
+// retryFrom is retry for a call that may take until then without anything being
+// wrong.
+func (c *Client) retryFrom(ctx context.Context, then time.Time, call func() error) error {
+	giveUp := then.Add(c.retryFor)
 	for try := 0; ; try++ {
 		err := call()
 		atLeast, again := retriable(err)
