@@ -14,7 +14,13 @@ func (r *run) acquire(c *call, s scope, o *outcome) {
 		Category:  s.expand(c.texts["category"]),
 		Cost:      c.number("cost", 1),
 		TTL:       c.durations["ttl"],
+		MaxWait:   c.durations["max_wait"],
+		LockKey:   s.expand(c.texts["lock_key"]),
+		DedupeKey: s.expand(c.texts["dedupe_key"]),
 		RequestID: s.expand(c.texts["request_id"]),
+		RateOnly:  c.flags["rate_only"],
+		Settle:    c.flags["settle"],
+		Backlog:   c.number("backlog", 0),
 		Nonce:     r.nextNonce(),
 	}
 	o.pool = op.Pool
@@ -23,9 +29,25 @@ func (r *run) acquire(c *call, s scope, o *outcome) {
 		return
 	}
 	o.decided(&res.Decision)
-	if name := c.texts["as"]; name != "" && res.Decision.Shed == nil {
-		r.permits[s.expand(name)] = res.Decision.Permit.Token
+	name := s.expand(c.texts["as"])
+	switch {
+	case res.Decision.Waiter != admission.WaiterKey{}:
+		r.waits[res.Decision.Waiter] = name
+	case name != "" && res.Decision.Shed == nil:
+		r.permits[name] = res.Decision.Permit.Token
 	}
+}
+
+func (r *run) reportDemand(c *call, s scope, o *outcome) {
+	op := &admission.ReportDemand{
+		Pool:     s.expand(c.texts["pool"]),
+		Tenant:   s.expand(c.texts["tenant"]),
+		Category: s.expand(c.texts["category"]),
+		Backlog:  c.number("backlog", 0),
+		TTL:      c.durations["ttl"],
+	}
+	o.pool = op.Pool
+	o.refuse(r.apply(op).(*admission.ReportResult).Err)
 }
 
 func (r *run) nextDue(c *call, s scope, o *outcome) {

@@ -28,9 +28,14 @@ var anywhere = []string{"grants", "expired"}
 // expectReaders read what each key of expect wants. A key that a verb may have
 // and that is not here belongs to a version to come.
 var expectReaders = map[string]func(r *reader, s *step, node *yaml.Node) check{
-	"granted":  count(func(o *outcome) int64 { return o.granted }),
-	"shed":     count(func(o *outcome) int64 { return o.shed }),
-	"replayed": count(func(o *outcome) int64 { return o.replayed }),
+	"granted":    count(func(o *outcome) int64 { return o.granted }),
+	"shed":       count(func(o *outcome) int64 { return o.shed }),
+	"replayed":   count(func(o *outcome) int64 { return o.replayed }),
+	"borrowed":   count(func(o *outcome) int64 { return o.borrowed }),
+	"would_shed": count(func(o *outcome) int64 { return o.wouldShed }),
+	"waiting":    readWaiting,
+	"grants":     names(func(o *outcome) []string { return o.grants }),
+	"expired":    names(func(o *outcome) []string { return o.expired }),
 
 	"reason":        word(lastReason),
 	"error":         word(func(o *outcome) string { return orNone(o.refusal) }),
@@ -73,6 +78,25 @@ func count(get func(o *outcome) int64) func(*reader, *step, *yaml.Node) check {
 	return func(r *reader, _ *step, node *yaml.Node) check {
 		b := r.bound(node)
 		return func(o *outcome) (string, string, bool) { return b.check(get(o)) }
+	}
+}
+
+// readWaiting reads how many began to wait, of a state how many do.
+func readWaiting(r *reader, s *step, node *yaml.Node) check {
+	if s.verb.name == "state" {
+		return count(func(o *outcome) int64 { return o.run.health(o.pool).Waiting })(r, s, node)
+	}
+	return count(func(o *outcome) int64 { return o.waiting })(r, s, node)
+}
+
+// names is a list of names, in order.
+func names(get func(o *outcome) []string) func(*reader, *step, *yaml.Node) check {
+	return func(r *reader, _ *step, node *yaml.Node) check {
+		want := r.texts(node)
+		return func(o *outcome) (string, string, bool) {
+			got := get(o)
+			return brackets(want), brackets(got), slices.Equal(want, got)
+		}
 	}
 }
 

@@ -55,7 +55,7 @@ func perName(r *reader, s *step, node *yaml.Node, known, missing []string, have 
 				s.missing = append(s.missing, f.key.Value)
 				continue
 			}
-			b[f.key.Value] = r.bound(f.value)
+			b[f.key.Value] = r.boundOrFlag(f.value)
 		}
 		wanted[p.key.Value] = b
 	}
@@ -82,14 +82,31 @@ func readTenants(r *reader, s *step, node *yaml.Node) check {
 }
 
 func readLanes(r *reader, s *step, node *yaml.Node) check {
-	return perName(r, s, node, []string{"depth"}, []string{"yielding"}, func(o *outcome, lane string) map[string]int64 {
+	return perName(r, s, node, []string{"depth", "yielding"}, nil, func(o *outcome, lane string) map[string]int64 {
 		for _, l := range o.run.health(o.pool).Lanes {
 			if l.Lane == lane {
-				return map[string]int64{"depth": l.Depth}
+				return map[string]int64{"depth": l.Depth, "yielding": flag(l.Yielding)}
 			}
 		}
 		return nil
 	})
+}
+
+// flag is 1 where something holds, for checks of numbers.
+func flag(on bool) int64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// boundOrFlag reads a bound, or true or false as flag has it.
+func (r *reader) boundOrFlag(node *yaml.Node) bound {
+	if node.Tag != "!!bool" {
+		return r.bound(node)
+	}
+	n := flag(r.flag(node))
+	return bound{n, n}
 }
 
 func readBuckets(r *reader, _ *step, node *yaml.Node) check {

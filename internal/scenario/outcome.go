@@ -11,8 +11,13 @@ type outcome struct {
 	run  *run
 	pool string
 
-	granted, shed, replayed int64
-	lastShed                *admission.Shed
+	granted, shed, replayed      int64
+	waiting, borrowed, wouldShed int64
+	// lastShed is why the last one was shed, or would have been.
+	lastShed *admission.Shed
+
+	// grants and expired are the names of the waits that ended.
+	grants, expired []string
 
 	claims    map[string]int64
 	keys      []string
@@ -49,12 +54,35 @@ func (o *outcome) decided(d *admission.Decision) {
 		o.lastShed = d.Shed
 		return
 	}
+	if d.Waiter != (admission.WaiterKey{}) {
+		o.waiting++
+		return
+	}
 	o.granted++
+	if d.Borrowed {
+		o.borrowed++
+	}
+	if d.WouldShed != nil {
+		o.wouldShed++
+		o.lastShed = d.WouldShed
+	}
 	if d.Replayed {
 		o.replayed++
 		return
 	}
 	o.run.grants[owner{d.Permit.Pool, d.Permit.Tenant}]++
+}
+
+// ended notes how the wait of that name ended.
+func (o *outcome) ended(name string, end admission.WaitEnd) {
+	d := &end.Result.Decision
+	if d.Shed != nil {
+		o.expired = append(o.expired, name)
+		return
+	}
+	o.grants = append(o.grants, name)
+	o.run.grants[owner{end.Pool, end.Tenant}]++
+	o.run.permits[name] = d.Permit.Token
 }
 
 func (o *outcome) claimed(c *admission.Claim, replayed bool) {

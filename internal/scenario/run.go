@@ -65,6 +65,10 @@ type run struct {
 	now     admission.Instant
 	nonce   uint64
 	permits map[string]admission.Token
+	// waits are the names of the acquires in line; ends are the waits that have
+	// ended since they were last told.
+	waits map[admission.WaiterKey]string
+	ends  []admission.WaitEnd
 	// grants counts what each tenant was given since the test began.
 	grants map[owner]int64
 
@@ -81,7 +85,10 @@ func (f *File) Run() []Result {
 }
 
 func (f *File) run(t *Test) []Mismatch {
-	r := &run{file: f, test: t, state: admission.New(), permits: map[string]admission.Token{}, grants: map[owner]int64{}}
+	r := &run{
+		file: f, test: t, state: admission.New(), permits: map[string]admission.Token{}, grants: map[owner]int64{},
+		waits: map[admission.WaiterKey]string{},
+	}
 	for _, name := range t.policy.missing {
 		r.mismatches = append(r.mismatches, Mismatch{File: f.Name, Line: t.Line, Test: t.Name, Missing: name})
 	}
@@ -152,6 +159,7 @@ func (r *run) do(s *step, i int64, suffix string) {
 			r.now = min(r.now.Add(s.every), latest)
 		}
 		s.verb.do(r, s.call, scope{n + 1, i}, o)
+		r.tellEnds(o)
 	}
 	label := s.label + suffix
 	if o.failedWant != "" {
@@ -186,10 +194,20 @@ func (r *run) mismatch(line int, step, want, got string) {
 func (r *run) apply(ops ...admission.Op) admission.Result {
 	r.index++
 	results := r.state.Apply(admission.Entry{Index: r.index, T: r.now, W: r.wall(), Ops: ops})
+	r.ends = append(r.ends, r.state.Ended()...)
 	if len(results) == 0 {
 		return nil
 	}
 	return results[0]
+}
+
+// tellEnds notes which of the waits have ended.
+func (r *run) tellEnds(o *outcome) {
+	for _, end := range r.ends {
+		o.ended(r.waits[end.Waiter], end)
+		delete(r.waits, end.Waiter)
+	}
+	r.ends = nil
 }
 
 func (r *run) wall() admission.Wall { return epoch.Add(time.Duration(r.now)) }

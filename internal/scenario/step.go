@@ -51,6 +51,7 @@ type call struct {
 	numbers   map[string]int64
 	durations map[string]time.Duration
 	lists     map[string][]string
+	flags     map[string]bool
 	limits    map[string]int64
 	node      admission.Node
 	policy    *testPolicy
@@ -181,7 +182,7 @@ func expectsPolicyInvalid(expect *yaml.Node) bool {
 func (r *reader) call(v *verb, node *yaml.Node) (*call, []string) {
 	c := &call{
 		texts: map[string]string{}, numbers: map[string]int64{},
-		durations: map[string]time.Duration{}, lists: map[string][]string{},
+		durations: map[string]time.Duration{}, lists: map[string][]string{}, flags: map[string]bool{},
 	}
 	var missing []string
 	if v.missing {

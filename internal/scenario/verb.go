@@ -18,6 +18,7 @@ const (
 	maxTTL    = 24 * time.Hour
 	maxDue    = 366 * 24 * time.Hour
 	maxItems  = 1000
+	maxWait   = time.Minute
 	maxParts  = 10_000
 )
 
@@ -61,7 +62,8 @@ var verbs = []verb{
 		fields: []field{
 			must("pool", asText), must("tenant", asID), may("category", asText), may("cost", asNumber(1, maxTokens)),
 			may("ttl", asDuration(minTTL, maxTTL)), may("request_id", asText), may("as", asText),
-			later("max_wait"), later("lock_key"), later("dedupe_key"), later("rate_only"), later("settle"), later("backlog"),
+			may("max_wait", asDuration(0, maxWait)), may("lock_key", asID), may("dedupe_key", asID),
+			may("rate_only", asFlag), may("settle", asFlag), may("backlog", asNumber(0, maxTokens)),
 		},
 		expects: []string{
 			"granted", "shed", "waiting", "borrowed", "replayed", "would_shed",
@@ -97,9 +99,13 @@ var verbs = []verb{
 		do:      (*run).unschedule,
 	},
 	{
-		name:    "report_demand",
-		fields:  []field{must("pool", asText), must("tenant", asID), may("category", asText), may("backlog", asNumber(0, maxTokens)), may("ttl", asDuration(0, time.Minute))},
-		missing: true,
+		name: "report_demand",
+		fields: []field{
+			must("pool", asText), must("tenant", asID), may("category", asText), may("backlog", asNumber(0, maxTokens)),
+			may("ttl", asDuration(time.Millisecond, maxWait)),
+		},
+		expects: []string{"error"},
+		do:      (*run).reportDemand,
 	},
 	{
 		name:    "renew",
@@ -213,6 +219,10 @@ func asNode(r *reader, c *call, _ string, node *yaml.Node) {
 	if c.node.ID == "" || c.node.Owned < 1 || c.node.Owned > c.node.Total {
 		r.fail(node, "expected an id, and owned from 1 to total")
 	}
+}
+
+func asFlag(r *reader, c *call, name string, node *yaml.Node) {
+	c.flags[name] = r.flag(node)
 }
 
 func asDuration(least, most time.Duration) func(*reader, *call, string, *yaml.Node) {
