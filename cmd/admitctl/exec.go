@@ -26,6 +26,8 @@ const (
 	// of one that is not there.
 	exitNotRun   = 126
 	exitNotFound = 127
+	// longestWait is the longest that one request may wait in line.
+	longestWait = time.Minute
 )
 
 var (
@@ -40,8 +42,8 @@ func (a *app) execCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec POOL --tenant TENANT -- COMMAND [ARGUMENT...]",
 		Short: "Run a command under a permit",
-		Long: `Run a command under a permit: wait to be admitted, run the command, renew the
-permit while it runs, release it, and exit with the command's code. The code
+		Long: `Run a command under a permit: wait in line to be admitted, run the command, renew
+the permit while it runs, release it, and exit with the command's code. The code
 says how the work ended:
 
   0         DONE
@@ -108,6 +110,7 @@ func (e *execution) run(ctx context.Context, work client.Work) error {
 	admitted := func() {}
 	switch {
 	case e.wait == nil:
+		work.MaxWait = longestWait
 	case *e.wait <= 0:
 		// Do comes back until it is admitted. Asking first under the id that Do
 		// will use makes it find the permit, or not begin.
@@ -116,6 +119,8 @@ func (e *execution) run(ctx context.Context, work client.Work) error {
 			return e.ended(ctx, err)
 		}
 	default:
+		// In line no longer than there is time for the answer.
+		work.MaxWait = min(max(*e.wait-200*time.Millisecond, 0), longestWait)
 		timer := time.AfterFunc(*e.wait, func() { cancel(errWaited) })
 		defer timer.Stop()
 		admitted = func() { timer.Stop() }

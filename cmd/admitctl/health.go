@@ -41,9 +41,9 @@ func healthText(w io.Writer, h *admitv1.QueueHealthResponse) {
 	for _, p := range h.GetPools() {
 		fmt.Fprintf(w, "\npool %s: %s, %d tenants, %d entries, %d dead\n",
 			p.GetPool(), permits(p), p.GetTenants(), p.GetEntries(), p.GetDead())
-		table(w, "LANE DEPTH OLDEST ACTIVE STATE", func(row func(...any)) {
+		table(w, "LANE DEPTH OLDEST WAITING ACTIVE STATE", func(row func(...any)) {
 			for _, l := range p.GetLanes() {
-				row(l.GetLane(), l.GetDepth(), short(l.GetOldestAge()), l.GetActive(), pausedText(l.GetPaused(), ""))
+				row(l.GetLane(), l.GetDepth(), short(l.GetOldestAge()), l.GetWaiting(), l.GetActive(), laneText(l))
 			}
 		})
 		if len(p.GetBuckets()) > 0 {
@@ -64,6 +64,13 @@ func permits(p *admitv1.PoolHealth) string {
 		return fmt.Sprintf("%d permits", p.GetActive())
 	}
 	return fmt.Sprintf("%d of %d permits", p.GetActive(), p.GetMaxActive())
+}
+
+func laneText(l *admitv1.LaneHealth) string {
+	if l.GetYielding() && !l.GetPaused() {
+		return "yields"
+	}
+	return pausedText(l.GetPaused(), "")
 }
 
 func pausedText(paused bool, rest string) string {

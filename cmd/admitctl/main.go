@@ -90,7 +90,7 @@ Data goes to stdout and talk to stderr.`,
 	complete(root, "output", outputFormats...)
 	root.AddCommand(
 		a.policyCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand(), a.execCommand(),
-		a.dueCommand(), a.deadCommand(),
+		a.dueCommand(), a.deadCommand(), a.demandCommand(),
 		a.pausableCommand("tenant", "TENANT", "acme"), a.pausableCommand("lane", "LANE", "marketing"),
 		a.pausableCommand("bucket", "BUCKET", "provider"),
 		a.healthCommand(), a.simulateCommand(), a.versionCommand(), exitCodesTopic(),

@@ -25,6 +25,8 @@ func (f *workFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.work.Category, "category", "", "what the work is; the policy maps it to a lane")
 	flags.Int64Var(&f.work.Cost, "cost", 1, "tokens to take from each bucket that charges COST, 1 to 2^53")
 	flags.DurationVar(&f.work.TTL, "ttl", 0, "how long the permit lives unless renewed, 1s to 24h (default the pool's)")
+	flags.StringVar(&f.work.LockKey, "lock", "", "what only so many permits of the tenant may hold, by the pool's lock_max_active")
+	flags.StringVar(&f.work.DedupeKey, "dedupe", "", "names the job: it is shed while it runs, and when it is done")
 	flags.StringVar(&f.work.WorkerID, "worker-id", "", "shown to operators beside the permit")
 	required(cmd, "tenant")
 }
@@ -52,53 +54,86 @@ func required(cmd *cobra.Command, flags ...string) {
 
 func (a *app) acquireCommand() *cobra.Command {
 	var f workFlags
+	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "acquire POOL --tenant TENANT",
 		Short: "Ask for a permit, once",
-		Long: `Ask for a permit, once. Prints the permit's token: pass it to "admitctl release"
-when the work is done. Exits with 3 if the request was shed.`,
+		Long: `Ask for a permit, once, and with --wait stand in line for it. Prints the permit's
+token: pass it to "admitctl release" when the work is done; with --rate-only alone
+there is none. Exits with 3 if the request was shed, or with --dry-run would be.`,
 		Example:           "  token=$(admitctl acquire email --tenant acme --category otp)",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completePool,
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.work.RequestID, "request-id", "", "names this call, so that a retry has the effect of one call")
-	cmd.RunE = a.calls(func(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) error {
+	flags := cmd.Flags()
+	flags.StringVar(&f.work.RequestID, "request-id", "", "names this call, so that a retry has the effect of one call")
+	flags.DurationVar(&f.work.MaxWait, "wait", 0, "how long to wait in line, up to 60s (default not at all)")
+	flags.BoolVar(&f.work.RateOnly, "rate-only", false, "take tokens and no slot")
+	flags.BoolVar(&f.work.Settle, "settle", false, "with --rate-only: print a token, to tell the actual cost by")
+	flags.Int64Var(&f.work.Backlog, "backlog", 0, "how much waits behind this in your own queue")
+	flags.BoolVar(&dryRun, "dry-run", false, "only ask what would be decided now")
+	waits := a.calls(func(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) error {
 		work, err := f.read(cmd, args[0])
 		if err != nil {
 			return err
 		}
-		d, err := c.Acquire(ctx, work)
+		ask := c.Acquire
+		if dryRun {
+			ask = c.DryRun
+		}
+		d, err := ask(ctx, work)
 		if err != nil {
 			return err
 		}
 		return a.printDecision(d)
 	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		a.timeout += max(f.work.MaxWait, 0)
+		return waits(cmd, args)
+	}
 	return cmd
 }
 
 func (a *app) printDecision(d client.Decision) error {
-	out := &admitv1.AcquireResponse{Decision: &admitv1.Decision{Replayed: d.Replayed}, Shedding: d.Shedding}
-	if d.Permit == nil {
-		out.Decision.Outcome = &admitv1.Decision_Shed{Shed: d.Shed}
-		if err := a.print(out, func(io.Writer) {}); err != nil {
-			return err
-		}
-		return &client.ShedError{Shed: d.Shed}
+	out := &admitv1.AcquireResponse{
+		Decision: &admitv1.Decision{Replayed: d.Replayed, Borrowed: d.Borrowed, WouldShed: d.WouldShed},
+		Shedding: d.Shedding,
 	}
+	switch p := d.Permit; {
+	case p != nil:
+		out.Decision.Outcome = &admitv1.Decision_Permit{Permit: &admitv1.Permit{
+			Token: p.Token, Fence: p.Fence, ExpiresIn: durationpb.New(p.TTL),
+			Pool: p.Pool, Tenant: p.Tenant, Lane: p.Lane, State: p.State,
+		}}
+		return a.print(out, func(w io.Writer) { a.grantText(w, d) })
+	case d.WouldGrant != nil:
+		out.Decision.Outcome = &admitv1.Decision_WouldGrant{WouldGrant: d.WouldGrant}
+		return a.print(out, func(w io.Writer) { fmt.Fprintln(w, "would be granted: lane", d.WouldGrant.GetLane()) })
+	}
+	out.Decision.Outcome = &admitv1.Decision_Shed{Shed: d.Shed}
+	if err := a.print(out, func(io.Writer) {}); err != nil {
+		return err
+	}
+	return &client.ShedError{Shed: d.Shed}
+}
+
+func (a *app) grantText(w io.Writer, d client.Decision) {
 	p := d.Permit
-	out.Decision.Outcome = &admitv1.Decision_Permit{Permit: &admitv1.Permit{
-		Token: p.Token, Fence: p.Fence, ExpiresIn: durationpb.New(p.TTL),
-		Pool: p.Pool, Tenant: p.Tenant, Lane: p.Lane, State: p.State,
-	}}
-	return a.print(out, func(w io.Writer) {
+	text := fmt.Sprintf("granted: lane %s, fence %d", p.Lane, p.Fence)
+	if p.State == admitv1.PermitState_PERMIT_STATE_SPENT {
+		text += ", nothing to release"
+	} else {
 		fmt.Fprintln(w, p.Token)
-		replayed := ""
-		if d.Replayed {
-			replayed = ", replayed: " + apiName(p.State, "PERMIT_STATE_")
-		}
-		a.say("granted: lane %s, fence %d, expires in %s%s", p.Lane, p.Fence, short(durationpb.New(p.TTL)), replayed)
-	})
+		text += ", expires in " + short(durationpb.New(p.TTL))
+	}
+	if d.Replayed {
+		text += ", replayed: " + apiName(p.State, "PERMIT_STATE_")
+	}
+	a.say("%s", text)
+	if d.WouldShed != nil {
+		a.say("would have been shed: %s", shedText(d.WouldShed))
+	}
 }
 
 // shedText says why a request was held back and when to come back.
