@@ -35,19 +35,23 @@ func (s *State) each(ops []Op, results []Result, stage func(Op) Result) {
 	}
 }
 
-// advance moves time on to the entry's moment.
+// advance moves time on to the entry's moment, gaps without a leader included.
 func (s *State) advance(e *Entry) {
 	s.index, s.positions, s.waitEnds = e.Index, 0, nil
 	s.t, s.w = max(s.t, e.T), e.W
+	for _, op := range e.Ops {
+		if start, ok := op.(TermStart); ok { // what is forgotten in an entry goes by its one moment
+			gap := max(start.Gap, 0)
+			s.t = s.t.Add(gap)
+			s.leaseOffset += gap
+		}
+	}
 }
 
 // operate runs what leaders and operators log.
 func (s *State) operate(op Op) Result {
 	switch op := op.(type) {
 	case TermStart:
-		gap := max(op.Gap, 0)
-		s.t = s.t.Add(gap)
-		s.leaseOffset += gap
 		s.detachAll()
 	case ApplyPolicy:
 		return s.applyPolicy(op)

@@ -147,6 +147,9 @@ func (s *State) forgetOld(p *pool) {
 
 // digest names what is asked, so that one id can't stand for two requests.
 func (a *Acquire) digest() uint64 {
+	if a.RequestID == "" {
+		return 0 // nobody asks for it
+	}
 	return digestOf(
 		a.Pool, a.Category, strconv.FormatInt(a.Cost, 10), a.TTL.String(), a.WorkerID, a.LockKey, a.DedupeKey,
 		strconv.FormatBool(a.RateOnly), strconv.FormatBool(a.Settle),

@@ -91,10 +91,14 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 	n.index, n.t, n.w = e.Index, max(n.t, e.T), e.W
 	n.granted, n.calls, n.ends = 0, nil, nil
 	results := make([]admission.Result, len(e.Ops))
+	for _, op := range e.Ops {
+		if start, ok := op.(admission.TermStart); ok {
+			n.t, n.offset = n.t.Add(start.Gap), n.offset+start.Gap
+		}
+	}
 	for i, op := range e.Ops {
 		switch op := op.(type) {
 		case admission.TermStart:
-			n.t, n.offset = n.t.Add(op.Gap), n.offset+op.Gap
 			n.detachAll()
 		case admission.ApplyPolicy:
 			results[i] = n.applyPolicy(op)

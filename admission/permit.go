@@ -130,6 +130,7 @@ func (s *State) grant(d *demand, o order) *permitRow {
 	p.buckets, p.borrowed = d.tenant.pool.bucketIDs, kind == borrowing
 	if p.uncounted = o.slotless; o.slotless && !o.settle {
 		p.token = Token{}
+		s.noteIdle(d.tenant)
 		return p
 	}
 	s.hold(p)
