@@ -92,6 +92,9 @@ func (r *replica) see(h *history, e Entry, results []Result) {
 		return
 	}
 	theirs := r.Apply(e)
+	if !reflect.DeepEqual(h.Ended(), r.Ended()) {
+		h.Fatalf("waits end otherwise in a restored state:\n%+v\n%+v", h.Ended(), r.Ended())
+	}
 	var call *NextDueResult
 	for i := range results {
 		if !reflect.DeepEqual(results[i], theirs[i]) {

@@ -176,7 +176,7 @@ func (c *census) checkQueued(where string, e *entryRow) {
 func (c *census) checkPermits() {
 	lanes, tenants, pools := map[*lane]int64{}, map[*tenant]int64{}, map[*pool]int64{}
 	expiries := map[*pool]int{}
-	claimed := 0
+	claimed, slots := 0, 0
 	nodes := map[nodeHolding]int64{}
 	fences := map[int64]bool{}
 	c.permits.Scan(func(i permitItem) bool {
@@ -184,14 +184,18 @@ func (c *census) checkPermits() {
 		where := "permit " + p.token.String()
 		c.equal(where+" is keyed by its token", i.permitKey, p.token.key())
 		c.equal(where+" has a known demand", d.row != nil && slices.Contains(d.tenant.demands, d), true)
-		c.active[d]++
-		lanes[d.lane]++
-		tenants[d.tenant]++
-		pools[d.tenant.pool]++
+		if !p.uncounted {
+			c.active[d]++
+			lanes[d.lane]++
+			tenants[d.tenant]++
+			pools[d.tenant.pool]++
+			slots++
+		}
 		expiries[d.tenant.pool]++
 		_, expires := d.tenant.pool.expiries.Get(p.expiry())
 		_, held := c.holdings.Get(p.expiry())
-		c.equal(where+" will expire", expires && held, true)
+		c.equal(where+" will expire", expires, true)
+		c.equal(where+" holds a slot", held, !p.uncounted)
 		c.equal(where+" has a fence of its own", !fences[p.fence] && p.fence <= int64(c.epoch)<<fenceBits|c.grants, true)
 		fences[p.fence] = true
 		if p.node != "" {
@@ -209,7 +213,7 @@ func (c *census) checkPermits() {
 		now, _ := c.nodes.Get(key)
 		c.equal("permits of "+key.tenant.id+" on node "+key.node, now.held, n)
 	}
-	c.equal("holdings", c.holdings.Len(), c.permits.Len())
+	c.equal("holdings", c.holdings.Len(), slots)
 	for _, p := range c.pools.list {
 		c.equal("pool "+p.name+" active", p.active, pools[p])
 		c.equal("pool "+p.name+" expiries", p.expiries.Len(), expiries[p])

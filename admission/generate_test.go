@@ -66,6 +66,8 @@ func drawPool(t *rapid.T, name string) PoolPolicy {
 		MaxPause:  one(t, "max_pause", 0, 2*time.Second),
 		Retry:     RetryPolicy{MaxAttempts: int32(number(t, "max_attempts", 0, 3)), Base: one(t, "base", 0, 700*time.Millisecond)},
 	}
+	p.LockMaxActive, p.DoneRetention = one[int64](t, "lock_max_active", 0, 0, 2), one(t, "done_retention", 0, time.Second, time.Minute)
+	p.Shadow = odds(t, "shadow", 16)
 	drawBuckets(t, &p)
 	drawLanes(t, &p)
 	drawShares(t, &p)
@@ -106,6 +108,9 @@ func drawLanes(t *rapid.T, p *PoolPolicy) {
 				l.LeaveTokens[b.Name] = number(t, "leave tokens", 0, int(b.Capacity-1))
 			}
 		}
+		if len(p.Lanes) > 0 && odds(t, "yields", 3) {
+			l.Yield = drawYield(t)
+		}
 		p.Lanes = append(p.Lanes, l)
 	}
 	for _, category := range categoryNames[1:] {
@@ -113,6 +118,18 @@ func drawLanes(t *rapid.T, p *PoolPolicy) {
 			p.Categories[category] = one(t, "lane", p.Lanes...).Name
 		}
 	}
+}
+
+func drawYield(t *rapid.T) *YieldPolicy {
+	y := &YieldPolicy{Above: one[int64](t, "above", Absent, 0, 1, 3)}
+	if y.Resume = Absent; y.Above != Absent {
+		y.Resume = number(t, "resume", 0, int(y.Above))
+	}
+	if y.Above == Absent || rapid.Bool().Draw(t, "by age") {
+		y.AboveAge = one(t, "above_age", time.Second, 4*time.Second)
+		y.ResumeAge = one(t, "resume_age", 0, y.AboveAge)
+	}
+	return y
 }
 
 func drawShares(t *rapid.T, p *PoolPolicy) {
@@ -174,6 +191,9 @@ func drawLimits(t *rapid.T, p *PoolPolicy) {
 		Tenants:          one[int64](t, "tenants", 0, 0, 0, 2),
 		RequestIDs:       one[int64](t, "request ids", 0, 0, 0, 2),
 		EndedPermits:     one[int64](t, "ended permits", 0, 0, 0, 2),
+		Waiting:          one[int64](t, "waiting", 0, 0, 0, 3),
+		WaitingPerTenant: one[int64](t, "waiting per tenant", 0, 0, 0, 1),
+		DedupeKeys:       one[int64](t, "dedupe keys", 0, 0, 0, 2),
 	}
 }
 
@@ -203,6 +223,7 @@ func changePolicy(t *rapid.T, old Policy) Policy {
 	case "order":
 		if len(p.Lanes) > 0 {
 			p.Lanes = rapid.Permutation(p.Lanes).Draw(t, "lanes")
+			p.Lanes[0].Yield = nil
 		}
 	case "shares":
 		drawShares(t, p)
@@ -226,7 +247,11 @@ type history struct {
 	// highest is the latest wall so far: below it due times can't be recounted.
 	highest Wall
 	laws    []law
-	tally   Tally
+	// waits are those in line, ends those whose wait the last entry ended; grants
+	// is what it granted, in the order of the grants.
+	waits, ends map[WaiterKey]*wait
+	grants      []given
+	tally       Tally
 }
 
 // law is a rule that every entry of a history must keep. It remembers what it
@@ -249,24 +274,21 @@ func (h *history) apply(e Entry) []Result {
 	for i, op := range e.Ops {
 		h.tally.Count(op, results[i])
 	}
-	h.noteTokens(e, results)
+	h.follow(e, results)
+	h.noteTokens()
+	for _, end := range h.Ended() {
+		h.tally.Ended(end)
+	}
 	for _, l := range h.laws {
 		l.see(h, e, results)
 	}
 	return results
 }
 
-func (h *history) noteTokens(e Entry, results []Result) {
-	for i := range e.Ops {
-		switch r := results[i].(type) {
-		case *AcquireResult:
-			if r.Err == nil && r.Decision.Shed == nil {
-				h.tokens = append(h.tokens, r.Decision.Permit.Token)
-			}
-		case *NextDueResult:
-			for _, c := range r.Claims {
-				h.tokens = append(h.tokens, c.Permit.Token)
-			}
+func (h *history) noteTokens() {
+	for _, g := range h.grants {
+		if g.lasting() {
+			h.tokens = append(h.tokens, g.Token)
 		}
 	}
 }
@@ -305,7 +327,7 @@ func (h *history) later(d time.Duration, ops ...Op) Entry {
 var opKinds = func() (kinds []string) {
 	often := map[string]int{
 		"acquire": 12, "next_due": 10, "schedule": 12, "release": 12, "renew": 5, "again": 6,
-		"unschedule": 3, "pause": 3, "policy": 2, "term": 1,
+		"unschedule": 3, "pause": 3, "policy": 2, "term": 1, "detach": 3, "report": 3,
 	}
 	for _, kind := range slices.Sorted(maps.Keys(often)) {
 		kinds = append(kinds, slices.Repeat([]string{kind}, often[kind])...)
@@ -350,6 +372,15 @@ func (h *history) drawOp(t *rapid.T, wall Wall) Op {
 		return Unschedule{Pool: h.drawPoolName(t), Tenant: one(t, "tenant", tenantNames...), Key: one(t, "key", keyNames...)}
 	case "pause":
 		return h.drawPause(t)
+	case "detach":
+		return h.drawDetach(t)
+	case "report":
+		r := &ReportDemand{
+			Pool: h.drawPoolName(t), Tenant: one(t, "tenant", tenantNames...), Backlog: number(t, "backlog", 0, 4),
+			TTL: one(t, "ttl", 0, time.Second, 20*time.Second),
+		}
+		r.Category = h.drawCategory(t, r.Pool)
+		return r
 	case "policy":
 		return ApplyPolicy{
 			Policy:           changePolicy(t, h.policy),
@@ -390,8 +421,29 @@ func (h *history) drawAcquire(t *rapid.T) *Acquire {
 		RequestID: one(t, "request_id", requestNames...), Nonce: rapid.Uint64().Draw(t, "nonce"),
 	}
 	a.Category = h.drawCategory(t, a.Pool)
+	if a.Backlog = Absent; odds(t, "tells its backlog", 10) {
+		a.Backlog = number(t, "backlog", 0, 4)
+	}
+	a.MaxWait = one(t, "max_wait", 0, 0, 0, time.Second, 20*time.Second, time.Minute)
+	a.LockKey = one(t, "lock_key", "", "", "", "l", "m")
+	a.DedupeKey = one(t, "dedupe_key", "", "", "", "", "j", "k")
+	if a.RateOnly = odds(t, "rate_only", 8); a.RateOnly {
+		a.Settle = rapid.Bool().Draw(t, "settle")
+	}
+	if odds(t, "issued", 12) {
+		a.IssuedAt = h.w.Add(-one(t, "issued_at", 0, memoryWindow-1, memoryWindow, time.Hour))
+	}
 	h.sent = append(h.sent, a)
 	return a
+}
+
+// drawDetach draws the end of a caller: mostly of one that waits.
+func (h *history) drawDetach(t *rapid.T) Detach {
+	keys := slices.SortedFunc(maps.Keys(h.waits), WaiterKey.compare)
+	if len(keys) == 0 || odds(t, "nobody", 8) {
+		return Detach{WaiterKey{Index: 1, Position: 1}}
+	}
+	return Detach{one(t, "waiter", keys...)}
 }
 
 func (h *history) drawNextDue(t *rapid.T) *NextDue {

@@ -43,7 +43,10 @@ func (r *rates) see(h *history, e Entry, results []Result) {
 			r.giveBack(h, rel, results[i].(*ReleaseResult))
 		}
 	}
-	for _, g := range grantsOf(e, results) {
+	for _, g := range h.grants {
+		if g.free {
+			continue
+		}
 		r.permits[g.Token] = g
 		for name, b := range r.charged(h, g) {
 			if b.spec.PerPermit {

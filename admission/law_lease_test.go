@@ -38,7 +38,10 @@ func (l *leases) see(h *history, e Entry, results []Result) {
 		}
 	}
 	l.expire(h, now)
-	for _, g := range grantsOf(e, results) {
+	for _, g := range h.grants {
+		if !g.lasting() {
+			continue
+		}
 		l.held[g.Token] = &leaseHistory{until: now.Add(g.ExpiresIn), ttl: g.ExpiresIn}
 	}
 }

@@ -40,6 +40,10 @@ func (sheds) see(h *history, e Entry, results []Result) {
 // checkHeld compares what a pool says is held with a recount.
 func (h *history) checkHeld(pool string, call *NextDueResult) {
 	r := h.recount(pool)
+	if !r.plain() { // the second implementation holds the rest
+		h.tally.Held(h.Shedding(h.t, h.w, SheddingQuery{Pool: pool, HeldRows: 1000, Call: call}).Held)
+		return
+	}
 	due := r.due()
 	wanted, totals := map[[2]string]string{}, map[Reason]int64{}
 	for key, n := range due {
@@ -132,7 +136,7 @@ type sorted struct{}
 
 func (sorted) see(h *history, e Entry, results []Result) {
 	for _, p := range h.policy.Pools {
-		h.checkSorted(&p, e, grantsOf(e, results))
+		h.checkSorted(&p, e, slices.DeleteFunc(slices.Clone(h.grants), func(g given) bool { return g.free }))
 	}
 }
 
@@ -144,6 +148,9 @@ func (h *history) checkSorted(p *PoolPolicy, e Entry, grants []given) {
 	})
 	active := h.actives()
 	for _, g := range grants {
+		if !g.takesSlot() {
+			continue
+		}
 		active[[3]string{g.Pool, g.Lane, g.Tenant}]--
 	}
 	last, lastClass := 0, entitled
@@ -161,6 +168,8 @@ func (h *history) checkSorted(p *PoolPolicy, e Entry, grants []given) {
 			h.Errorf("%s was granted in lane %d and class %d after lane %d and class %d", g.Tenant, rank, class, last, lastClass)
 		}
 		last, lastClass = rank, class
-		active[[3]string{g.Pool, g.Lane, g.Tenant}]++
+		if g.takesSlot() {
+			active[[3]string{g.Pool, g.Lane, g.Tenant}]++
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
@@ -12,27 +11,8 @@ type given struct {
 	op   Op
 	cost int64
 	key  string // of the entry that it claims
-}
-
-// grantsOf returns what an entry granted, in the order of the grants.
-func grantsOf(e Entry, results []Result) []given {
-	var all []given
-	for i, op := range e.Ops {
-		switch r := results[i].(type) {
-		case *AcquireResult:
-			if d := r.Decision; r.Err == nil && d.Shed == nil && !d.Replayed {
-				all = append(all, given{d.Permit, op, op.(*Acquire).Cost, ""})
-			}
-		case *NextDueResult:
-			for _, c := range r.Claims {
-				if !r.Replayed {
-					all = append(all, given{c.Permit, op, 1, c.Key})
-				}
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b given) int { return cmp.Compare(a.Fence, b.Fence) })
-	return all
+	// free says that a pool that only watches let it through.
+	free bool
 }
 
 // poolPolicy returns what the policy in force says of a pool.
@@ -68,13 +48,17 @@ func (p *PoolPolicy) rank(lane string) int {
 	return slices.IndexFunc(p.lanes(), func(l LanePolicy) bool { return l.Name == lane })
 }
 
-// actives are live permits by pool, lane and tenant, counted from the rows.
+// actives are live permits that hold a slot, by pool, lane and tenant, counted
+// from the rows.
 type actives map[[3]string]int64
 
 func (h *history) actives() actives {
 	n := actives{}
 	h.permits.Scan(func(i permitItem) bool {
 		d := i.row.demand
+		if i.row.uncounted {
+			return true
+		}
 		n[[3]string{d.tenant.pool.name, d.lane.name, d.tenant.id}]++
 		return true
 	})
@@ -110,7 +94,9 @@ func (answers) see(h *history, e Entry, results []Result) {
 				want(h, "claim "+c.Key+" is due", r.Replayed || c.DueAt <= h.w, true)
 			}
 		case nil:
-			if _, ok := op.(TermStart); !ok {
+			switch op.(type) {
+			case TermStart, Detach:
+			default:
 				h.Fatalf("no answer to %T %+v", op, op)
 			}
 		}
@@ -123,8 +109,12 @@ func (h *history) checkDecision(op *Acquire, r *AcquireResult) {
 	case r.Err != nil:
 	case d.Shed != nil:
 		h.checkShed(d.Shed)
+	case d.Waiter != WaiterKey{}:
+		want(h, "who waits has no permit", d.Permit, Permit{})
 	case d.Replayed:
 		want(h, "state of a replayed permit is known", d.Permit.State != 0, true)
+	case d.Permit.State == PermitSpent:
+		want(h, "there is nothing to give back", op.RateOnly && !op.Settle || d.WouldShed != nil, true)
 	default:
 		h.checkGranted(d.Permit)
 		want(h, "permit is the tenant's", d.Permit.Tenant, op.Tenant)
@@ -162,12 +152,11 @@ func (h *history) checkShed(s *Shed) {
 type caps struct{}
 
 func (caps) see(h *history, e Entry, results []Result) {
-	grants := grantsOf(e, results)
-	if len(grants) == 0 {
-		return
-	}
 	n := h.actives()
-	for _, g := range grants {
+	for _, g := range h.grants {
+		if !g.takesSlot() {
+			continue
+		}
 		p := h.poolPolicy(g.Pool)
 		atMost := func(what string, active, most int64) {
 			if active > most {
@@ -261,11 +250,14 @@ func (f *fences) see(h *history, e Entry, results []Result) {
 	if f.tokens == nil {
 		f.tokens = map[Token]bool{}
 	}
-	for _, g := range grantsOf(e, results) {
+	for _, g := range h.grants {
+		if g.free && !g.lasting() {
+			continue // nothing was given
+		}
 		if g.Fence <= f.last {
 			h.Errorf("fence %d was given after %d", g.Fence, f.last)
 		}
-		if f.last = g.Fence; f.tokens[g.Token] {
+		if f.last = g.Fence; g.lasting() && f.tokens[g.Token] {
 			h.Errorf("token %v was given twice", g.Token)
 		}
 		f.tokens[g.Token] = true

@@ -44,7 +44,7 @@ func TestRefusalsLeaveNoTrace(t *testing.T) {
 		kept := e
 		kept.Ops = nil
 		for i, op := range e.Ops {
-			if !refused(results[i]) {
+			if !refused(h, op, results[i]) {
 				kept.Ops = append(kept.Ops, op)
 			}
 		}
@@ -54,14 +54,16 @@ func TestRefusalsLeaveNoTrace(t *testing.T) {
 }
 
 // refused says whether an operation's result promises that it changed nothing.
-func refused(r Result) bool {
+func refused(h *history, op Op, r Result) bool {
 	switch r := r.(type) {
 	case *PolicyResult:
 		return !r.Changed
 	case *PauseResult:
 		return r.Err != nil
 	case *AcquireResult:
-		return r.Err != nil || r.Decision.Shed != nil || r.Decision.Replayed
+		a := op.(*Acquire) // its backlog counts whatever was decided, and so does that it would wait
+		noted := r.Err == nil && (a.Backlog > 0 || a.MaxWait > 0 && h.pools.byName(a.Pool).yields)
+		return !noted && (r.Err != nil || r.Decision.Shed != nil || r.Decision.Replayed)
 	case *NextDueResult:
 		return r.Err != nil || r.Replayed
 	case *RenewResult:
@@ -82,6 +84,8 @@ func refused(r Result) bool {
 		return true
 	case *UnscheduleResult:
 		return r.Err != nil
+	case *ReportResult:
+		return r.Err != nil
 	}
 	return false
 }
@@ -97,7 +101,7 @@ func TestDecideAgreesWithApply(t *testing.T) {
 		decided := h.Decide(h.t.Add(ahead), op)
 		_, results := h.whatIf(t, ahead, op)
 		applied := results[0].(*AcquireResult)
-		granted := !decided.Decision.Replayed && decided.Err == nil && decided.Decision.Shed == nil
+		granted := !decided.Decision.Replayed && decided.Err == nil && decided.Decision.Shed == nil && h.lone(op)
 		if shed := applied.Decision.Shed; granted && shed != nil && shed.Reason != Cardinality {
 			t.Fatalf("decided a grant, applied %s", shed.Reason)
 		}
@@ -112,11 +116,21 @@ func TestDecideAgreesWithApply(t *testing.T) {
 	})
 }
 
+// lone says whether an Acquire is asked where nobody waits, himself included, or
+// makes lanes yield as time goes on: nothing else takes what comes free.
+func (h *history) lone(op *Acquire) bool {
+	p := h.pools.byName(op.Pool)
+	return op.MaxWait == 0 && (p == nil || p.waiting == 0 && !p.yields)
+}
+
 // A told retry_after comes true for a lone retry, and a millisecond earlier it
 // would have been too early [I12].
 func TestRetryAfterComesTrue(t *testing.T) {
 	probe(t, func(t *rapid.T, h *history) {
 		op := h.drawAcquire(t)
+		if op.MaxWait, op.IssuedAt = 0, 0; !h.lone(op) {
+			return
+		}
 		_, results := h.whatIf(t, 0, op)
 		d := results[0].(*AcquireResult)
 		if d.Err != nil || d.Decision.Shed == nil || d.Decision.Shed.RetryAfter == Absent {

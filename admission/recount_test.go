@@ -15,6 +15,11 @@ func (h *history) recount(pool string) *recount {
 	return &recount{h, h.pools.byName(pool), h.poolPolicy(pool), h.actives()}
 }
 
+// plain says whether nothing but entries wants anything, and no lane yields.
+func (r *recount) plain() bool {
+	return r.pool.waiting == 0 && !r.pool.yields && r.pool.reports.Len() == 0
+}
+
 // due counts the entries that wait and are due, by tenant and lane.
 func (r *recount) due() map[[2]string]int64 {
 	n := map[[2]string]int64{}

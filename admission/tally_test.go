@@ -99,6 +99,16 @@ func (n Tally) countDecision(r *AcquireResult) {
 	}
 }
 
+// Ended counts how a wait ended.
+func (n Tally) Ended(end WaitEnd) {
+	if d := end.Result.Decision; d.Shed == nil {
+		n["wait granted"]++
+	} else {
+		n["wait shed "+d.Shed.Reason.String()]++
+		n.reason(d.Shed.Reason)
+	}
+}
+
 // Held counts rows of what is held.
 func (n Tally) Held(rows []HeldTenant) {
 	for _, row := range rows {
