@@ -130,13 +130,13 @@ func (c *census) checkSeat(where string, d *demand) {
 		c.equal(where+" is in the order", ok && at.demand == d && at.source == src, true)
 		c.equal(where+" tag is at the floor or above", at.tag >= class.floor, true)
 	}
-	c.equal(where+" stands", d.standing, c.standingOf(d))
+	c.equal(where+" stands", d.row.standing, c.standingOf(d))
 	if d.row.seats[fromEntries].seat.ordered() {
 		oldest, _ := d.oldestDue(c.State)
 		c.equal(where+" oldest due entry", oldest, c.firstInRing(d))
 	}
-	if d.standing.listed.demand != nil {
-		_, ok := d.lane.oldest.Get(d.standing.listed)
+	if d.row.standing.listed.demand != nil {
+		_, ok := d.lane.oldest.Get(d.row.standing.listed)
 		c.equal(where+" is listed as servable", ok, true)
 	}
 }
@@ -171,10 +171,10 @@ func (c *census) checkLanes(p *pool) {
 				if d.lane != l {
 					continue
 				}
-				counted.count(&d.standing, 1)
-				counted.depth += d.standing.depth
-				counted.kept += d.standing.kept
-				if d.standing.listed.demand != nil {
+				counted.count(&d.row.standing, 1)
+				counted.depth += d.row.standing.depth
+				counted.kept += d.row.standing.kept
+				if d.row.standing.listed.demand != nil {
 					listed++
 				}
 				for src := range sourceCount {
@@ -228,7 +228,7 @@ func (c *census) checkTenants(p *pool) {
 		wants := 0
 		reports := int64(0)
 		for _, d := range t.demands {
-			if d.standing.wants {
+			if d.row.standing.wants {
 				wants++
 			}
 			if d.row.reported != 0 {

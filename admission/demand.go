@@ -20,8 +20,6 @@ type demand struct {
 	// those that wait for a lock first.
 	queued [2]int64
 	locked int64
-	// standing is what of it is counted in its lane and its tenant.
-	standing standing
 	// unsettled says whether it is marked to be seated anew.
 	unsettled bool
 	// aside says that it is set aside for the rest of a dispatch.
@@ -58,6 +56,8 @@ type demandRow struct {
 	// backlog was reported, and holds until reported.
 	backlog  int64
 	reported Instant
+	// standing follows from all else; it is here for pictures to show.
+	standing standing
 }
 
 // seating is where one source of a demand stands.

@@ -145,10 +145,11 @@ func (s *State) forgetOld(p *pool) {
 	}
 }
 
-// digest names what is asked, so that one id can't stand for two requests.
+// digest names what is asked, so that one id can't stand for two requests. A
+// request without an id has none.
 func (a *Acquire) digest() uint64 {
 	if a.RequestID == "" {
-		return 0 // nobody asks for it
+		return 0
 	}
 	return digestOf(
 		a.Pool, a.Category, strconv.FormatInt(a.Cost, 10), a.TTL.String(), a.WorkerID, a.LockKey, a.DedupeKey,

@@ -111,9 +111,7 @@ func (s *State) setHead(r *route, at head) {
 	if r.headed = at; at.demand != 0 {
 		s.heads.Set(at)
 	}
-	if r.demand.row.seats[fromEntries].seat.ordered() {
-		s.stand(r.demand)
-	}
+	s.stand(r.demand)
 }
 
 // promoteLimit bounds the routes made ready, and the entries counted as due, in

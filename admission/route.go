@@ -188,8 +188,10 @@ func (s *State) countDue(r *route, n int64) {
 	r.ripe += n
 	d := r.demand
 	d.due += n
-	if d.row.seats[fromEntries].seat.ordered() {
-		d.standing.depth += n
+	row := s.writeDemand(d)
+	row.standing.due += n
+	if row.seats[fromEntries].seat.ordered() {
+		row.standing.depth += n
 		d.lane.depth += n
 	}
 }

@@ -36,7 +36,7 @@ func (d *demand) stands() bool {
 			return true
 		}
 	}
-	return d.standing.wants
+	return d.row.standing.wants
 }
 
 // entrant is a source that enters an order.

@@ -177,7 +177,7 @@ const maxUnheld = 1000
 // tenant returns the rows of one tenant, highest lane first.
 func (v *shedView) tenant(t *tenant) (rows []HeldTenant) {
 	for _, l := range v.pool.lanes {
-		if d := t.demand(l); d.row != nil && d.standing.wants {
+		if d := t.demand(l); d.row != nil && d.row.standing.wants {
 			if row, held := v.row(d); held {
 				rows = append(rows, row)
 			}
@@ -188,22 +188,27 @@ func (v *shedView) tenant(t *tenant) (rows []HeldTenant) {
 
 // row returns the demand's row, if it is held.
 func (v *shedView) row(d *demand) (HeldTenant, bool) {
-	row := HeldTenant{
-		Tenant: d.tenant.id, Lane: d.lane.name, Due: d.due, Waiting: d.queued[0] + d.queued[1] + d.locked, RetryAfter: Absent,
-	}
+	row := d.row.held(v.w)
 	if row.Reason = v.reason(d); row.Reason != ReasonNone {
 		row.RetryAfter = v.retryAfter(d)
 	}
 	row.Reason = v.callReason(d, row.Reason)
-	if due, ok := d.oldestDue(v.State); ok {
-		row.OldestAge = max(v.w.Sub(due), 0)
-	}
 	return row, row.Reason != ReasonNone
+}
+
+// held returns what the row tells of itself, but for the reason.
+func (r *demandRow) held(w Wall) HeldTenant {
+	at := &r.standing
+	h := HeldTenant{Tenant: r.tenant.id, Lane: r.lane.name, Due: at.due, Waiting: at.waiting, RetryAfter: Absent}
+	if at.due > 0 {
+		h.OldestAge = max(w.Sub(at.oldest), 0)
+	}
+	return h
 }
 
 // reason returns what holds the demand but for the call that is answered.
 func (v *shedView) reason(d *demand) Reason {
-	at := &d.standing
+	at := &d.row.standing
 	switch {
 	case at.held != ReasonNone: // something that holds everybody may come first
 		return firstReason(at.held, v.laneReason(d.lane, entitled, true))

@@ -16,17 +16,20 @@ type standing struct {
 	slot, entries bool
 	depth         int64
 	kept          int64
+	// due are the entries that are due, since oldest; waiting the Acquires in line.
+	due, waiting int64
+	oldest       Wall
 	// listed is its key in lane.oldest while a part of it could be served.
 	listed oldestDemand
 }
 
 // stand counts the demand as it stands now.
 func (s *State) stand(d *demand) {
-	was, now := d.standing, s.standingOf(d)
+	was, now := d.row.standing, s.standingOf(d)
 	if was == now {
 		return
 	}
-	d.standing = now
+	s.writeDemand(d).standing = now
 	l := d.lane
 	l.depth += now.depth - was.depth
 	l.kept += now.kept - was.kept
@@ -63,6 +66,10 @@ func (l *lane) count(as *standing, n int64) {
 
 func (s *State) standingOf(d *demand) (now standing) {
 	now.wants = d.locked > 0
+	now.due, now.waiting = d.due, d.queued[0]+d.queued[1]+d.locked
+	if oldest, any := d.oldestDue(s); any {
+		now.oldest = oldest
+	}
 	if d.locked > 0 {
 		now.held = LockBusy
 	}
