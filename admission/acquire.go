@@ -63,8 +63,8 @@ func (s *State) presentState(seen *requestRow, d *demand, now Instant) (v Permit
 		return v, false
 	}
 	v.Token, v.State = seen.tokens[0], PermitLost
-	if p := s.holder(v.Token); p != nil {
-		return s.view(p, now), p.borrowed
+	if h := s.holder(v.Token); h.permit != nil {
+		return s.view(h.permit, now), h.permit.borrowed
 	}
 	if s.released(v.Token) != nil {
 		v.State = PermitReleased

@@ -19,6 +19,7 @@ func (s *State) Apply(e Entry) []Result {
 	s.each(e.Ops, results, s.reindex)
 	for _, p := range s.pools.list {
 		s.promote(p)
+		s.endLingering(p)
 	}
 	s.settleSeats()
 	s.decide(e.Ops, results)

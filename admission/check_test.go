@@ -27,6 +27,7 @@ func check(t tester, s *State) {
 	c.checkRoutes()
 	c.checkDemands()
 	c.checkWaiters()
+	c.checkLingering()
 	for _, p := range s.pools.list {
 		c.checkPool(p)
 		c.checkLanes(p)
@@ -137,9 +138,7 @@ func (c *census) checkEntries() {
 			c.checkQueued(where, e)
 		case entryClaimed:
 			c.claims[e.claim] = e
-			p := c.permit(e.claim)
-			c.equal(where+" is claimed by a live permit that names it",
-				p != nil && !p.cancelled && p.entry == e.key && p.demand.tenant == d.tenant, true)
+			c.equal(where+" is claimed by a live permit that names it", c.holds(e), true)
 		case entryDead:
 			dead[p]++
 		default:
@@ -201,12 +200,14 @@ func (c *census) checkPermits() {
 		if p.node != "" {
 			nodes[nodeHolding{pool: d.tenant.pool.num, node: p.node, tenant: d.tenant}]++
 		}
+		c.equal(where+" of a batch has parts", p.batch, c.firstPart(p) != nil)
 		if p.entry != "" && !p.cancelled {
 			claimed++
 			c.equal(where+" holds the claim of its entry", c.claims[i.permitKey] != nil, true)
 		}
 		return true
 	})
+	claimed += c.checkParts(fences)
 	c.equal("claims", len(c.claims), claimed)
 	c.equal("nodes", c.nodes.Len(), len(nodes))
 	for key, n := range nodes {

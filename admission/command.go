@@ -130,7 +130,9 @@ type NextDue struct {
 	// is not named has no such limit.
 	LaneLimits map[string]int64
 	// Node is who polls and how large a part of the work is its own, or zero.
-	Node      Node
+	Node Node
+	// Batch has lanes with batches give several entries under one permit.
+	Batch     bool
 	RequestID string
 	// Nonce is 64 random bits; each claim's token mixes in its place.
 	Nonce uint64

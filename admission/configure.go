@@ -153,7 +153,7 @@ func (p *pool) configureLanes(cfg *PoolPolicy) {
 		if l == nil {
 			l = newLane(p, lc.Name)
 		}
-		l.rank, l.leaveSlots, l.cycleLimit = rank, lc.LeaveSlots, lc.TenantCycleLimit
+		l.rank, l.leaveSlots, l.cycleLimit, l.batch = rank, lc.LeaveSlots, lc.TenantCycleLimit, lc.Batch
 		l.setYield(lc.Yield)
 		p.yields = p.yields || l.yield != nil
 		l.leaveTokens = l.leaveTokens[:0]
@@ -303,6 +303,7 @@ func (s *State) dropLanes(t *tenant) {
 			s.setReport(d, 0, 0)
 			s.reseat(d)
 		}
+		s.setLinger(d, 0)
 		s.demands.Delete(d.row)
 	}
 	clear(t.demands[len(kept):])

@@ -58,6 +58,8 @@ type demandRow struct {
 	reported Instant
 	// standing follows from all else; it is here for pictures to show.
 	standing standing
+	// lingers is until when its entries wait for a whole batch, else 0.
+	lingers Wall
 }
 
 // seating is where one source of a demand stands.
@@ -166,7 +168,7 @@ func (s seat) reason() Reason {
 func (d *demand) has(src source) bool {
 	switch src {
 	case fromEntries:
-		return !d.ring.empty()
+		return !d.ring.empty() && !d.lingers()
 	case fromReports:
 		return d.row.backlog > 0
 	}

@@ -170,8 +170,32 @@ func (d *dispatch) head(dm *demand) (*entryRow, bool) {
 	return nil, false
 }
 
-// claim grants the entry's permit to the poll.
+// claim grants the entry's permit to the poll, or one for a batch that begins with
+// it.
 func (d *dispatch) claim(q *poll, dm *demand, e *entryRow) {
+	entries := []*entryRow{d.begin(dm, e)}
+	for room := d.roomIn(q, dm); int64(len(entries)) < room; {
+		e, ok := d.head(dm)
+		if !ok {
+			break
+		}
+		entries = append(entries, d.begin(dm, e))
+	}
+	if len(entries) > 1 {
+		d.claimBatch(q, dm, entries)
+		return
+	}
+	e = entries[0]
+	p := d.grant(dm, order{
+		cost: 1, ttl: q.op.TTL, nonce: claimNonce(q.op.Nonce, len(q.tokens)), worker: q.op.WorkerID, node: q.op.Node.ID, entry: e.key,
+	})
+	e.claim = p.token.key()
+	q.count(dm)
+	q.take(d.claimOf(holding{permit: p}, e))
+}
+
+// begin takes the entry out of its queue for another attempt.
+func (d *dispatch) begin(dm *demand, e *entryRow) *entryRow {
 	d.rotate(dm.ring.front)
 	d.dequeue(e)
 	e = d.writeEntry(e)
@@ -182,11 +206,7 @@ func (d *dispatch) claim(q *poll, dm *demand, e *entryRow) {
 		e.recur = &next
 		dm.tenant.pool.skipped += skipped
 	}
-	p := d.grant(dm, order{
-		cost: 1, ttl: q.op.TTL, nonce: claimNonce(q.op.Nonce, len(q.tokens)), worker: q.op.WorkerID, node: q.op.Node.ID, entry: e.key,
-	})
-	e.claim = p.token.key()
-	q.take(dm, p, d.claimOf(p, e))
+	return e
 }
 
 // reseatTenant seats the tenant's demands anew after a grant; the entries of those

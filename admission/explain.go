@@ -75,6 +75,9 @@ func (s *State) examine(d *demand, n need, now Instant) *examination {
 func (x *examination) run() {
 	x.duplicate()
 	x.pauses()
+	if rules := x.demand.lane.batch; x.need.single && rules.Only {
+		x.add(BatchOnly, Limit{Name: "batch.only", Scope: ScopeLane, Capacity: rules.Size, Asked: 1}, never)
+	}
 	x.slots()
 	x.lockBusy()
 	if x.demand.lane.yielding {
@@ -221,7 +224,7 @@ func (x *examination) shed() *Shed {
 	if at, ok := x.earliestExpiry(); ok {
 		shed.EarliestExpiry = ceilMillis(max(at.Sub(x.now.Add(-x.state.leaseOffset)), 0))
 	}
-	if shed.RetryAfter == Absent && (x.reason > Exhausted || x.reason == Paused || x.reason == Duplicate && x.jobRuns) {
+	if shed.RetryAfter == Absent && (x.reason > Exhausted && x.reason != BatchOnly || x.reason == Paused || x.reason == Duplicate && x.jobRuns) {
 		shed.PollAfter = longestPoll
 		if shed.EarliestExpiry != Absent {
 			shed.PollAfter = min(shed.PollAfter, max(shed.EarliestExpiry, time.Millisecond))

@@ -97,6 +97,12 @@ func drawLanes(t *rapid.T, p *PoolPolicy) {
 	p.Lanes, p.Categories = nil, map[string]string{}
 	for _, name := range rapid.Permutation(laneNames).Draw(t, "lanes")[:number(t, "lane count", 0, 3)] {
 		l := LanePolicy{Name: name, TenantCycleLimit: one[int64](t, "cycle limit", 0, 0, 1, 2)}
+		if odds(t, "batches", 3) {
+			l.Batch = BatchPolicy{
+				Size: number(t, "batch size", 2, 3), Only: odds(t, "only batches", 3),
+				Linger: one(t, "linger", 0, 0, 400*time.Millisecond, 3*time.Second),
+			}
+		}
 		if p.MaxActive > 0 {
 			l.LeaveSlots = min(one[int64](t, "leave slots", 0, 0, 1, 2), p.MaxActive-1)
 		}
@@ -468,6 +474,7 @@ func (h *history) drawScope(t *rapid.T, n *NextDue) {
 	if odds(t, "narrow", 4) {
 		n.LaneLimits = map[string]int64{h.drawLaneName(t, n.Pool): number(t, "lane limit", 0, 2)}
 	}
+	n.Batch = rapid.Bool().Draw(t, "batch")
 	if odds(t, "of a node", 2) {
 		n.Node = Node{ID: one(t, "node", "n1", "n2"), Owned: number(t, "owned", 1, 3), Total: 3}
 	}

@@ -57,8 +57,8 @@ func (s *State) Snapshot() *Image {
 func (im *Image) Header() Header { return im.header }
 
 // Rows returns the image's rows in the order that Restore needs: the policy, then
-// pools, tenants, demands, routes, entries, permits, waiters, released permits,
-// requests, jobs done, each sorted by key.
+// pools, tenants, demands, routes, entries, permits, parts of permits, waiters,
+// released permits, requests, jobs done, each sorted by key.
 func (im *Image) Rows() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		_ = yield(PolicyRow{im.policy}) &&
@@ -68,6 +68,7 @@ func (im *Image) Rows() iter.Seq[Row] {
 			scan(im.routes, yield, (*routeRow).export) &&
 			scan(im.entries, yield, entryItem.export) &&
 			scan(im.permits, yield, permitItem.export) &&
+			scan(im.parts, yield, partItem.export) &&
 			scan(im.waiters, yield, (*waiterRow).export) &&
 			scan(im.ended, yield, endedItem.export) &&
 			scan(im.requests, yield, requestItem.export) &&

@@ -49,9 +49,10 @@ func (r *rates) see(h *history, e Entry, results []Result) {
 		}
 		r.permits[g.Token] = g
 		for name, b := range r.charged(h, g) {
-			if b.spec.PerPermit {
+			switch {
+			case b.spec.PerPermit && !g.shared:
 				b.add(h, name, 1)
-			} else {
+			case !b.spec.PerPermit:
 				b.add(h, name, g.cost)
 			}
 		}

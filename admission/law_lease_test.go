@@ -11,10 +11,15 @@ type leases struct {
 }
 
 type leaseHistory struct {
-	until     Instant // on the lease clock
-	ttl       time.Duration
+	*term
 	ended     LeaseResult // 0 while it lives
 	cancelled bool
+}
+
+// term is what the parts of a batch have in common.
+type term struct {
+	until Instant // on the lease clock
+	ttl   time.Duration
 }
 
 func (l *leases) see(h *history, e Entry, results []Result) {
@@ -38,11 +43,15 @@ func (l *leases) see(h *history, e Entry, results []Result) {
 		}
 	}
 	l.expire(h, now)
+	var last *term
 	for _, g := range h.grants {
 		if !g.lasting() {
 			continue
 		}
-		l.held[g.Token] = &leaseHistory{until: now.Add(g.ExpiresIn), ttl: g.ExpiresIn}
+		if !g.shared {
+			last = &term{until: now.Add(g.ExpiresIn), ttl: g.ExpiresIn}
+		}
+		l.held[g.Token] = &leaseHistory{term: last}
 	}
 }
 
@@ -101,7 +110,8 @@ func (h *history) remembered(t Token, got LeaseResult) bool {
 // expire checks that every permit lives exactly until its time.
 func (l *leases) expire(h *history, now Instant) {
 	for token, p := range l.held {
-		row := h.holder(token)
+		held := h.holder(token)
+		row := held.permit
 		if p.ended == 0 && p.until <= now {
 			p.ended = LeaseLost
 		}
@@ -113,6 +123,6 @@ func (l *leases) expire(h *history, now Instant) {
 			h.Fatalf("permit %v is gone at %d, its holder was told %d", token, now, p.until)
 		}
 		want(h, "a permit's time", row.expires, p.until)
-		p.cancelled = row.cancelled
+		p.cancelled = held.cancelled()
 	}
 }

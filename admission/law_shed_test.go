@@ -79,13 +79,19 @@ func (r *recount) callReason(key [2]string, why Reason, call *NextDueResult) Rea
 			why = NodeCap
 		}
 	}
+	if r.policy.lanes()[r.policy.rank(key[1])].Batch.Only && !call.op.Batch && (why == ReasonNone || BatchOnly < why) {
+		why = BatchOnly
+	}
 	if why != ReasonNone {
 		return why
 	}
 	inLane := int64(0)
 	got := int64(0)
+	batch := int32(0)
 	for _, c := range call.Claims {
-		if c.Permit.Lane == key[1] {
+		first := c.Batch == 0 || c.Batch != batch
+		batch = c.Batch
+		if first && c.Permit.Lane == key[1] {
 			inLane++
 			if c.Permit.Tenant == key[0] {
 				got++
@@ -141,7 +147,7 @@ func (sorted) see(h *history, e Entry, results []Result) {
 }
 
 func (h *history) checkSorted(p *PoolPolicy, e Entry, grants []given) {
-	grants = slices.DeleteFunc(grants, func(g given) bool { return g.Pool != p.Name })
+	grants = slices.DeleteFunc(grants, func(g given) bool { return g.Pool != p.Name || g.shared })
 	polls := slices.DeleteFunc(slices.Clone(e.Ops), func(op Op) bool {
 		n, ok := op.(*NextDue)
 		return !ok || n.Pool != p.Name

@@ -24,10 +24,13 @@ func (h *history) follow(e Entry, results []Result) {
 		case *Acquire:
 			h.followAcquire(op, results[i].(*AcquireResult))
 		case *NextDue:
+			batch := int32(0)
 			for _, c := range results[i].(*NextDueResult).Claims {
 				if !results[i].(*NextDueResult).Replayed {
-					h.grants = append(h.grants, given{Permit: c.Permit, op: op, cost: 1, key: c.Key})
+					shared := c.Batch != 0 && c.Batch == batch
+					h.grants = append(h.grants, given{Permit: c.Permit, op: op, cost: 1, key: c.Key, shared: shared})
 				}
+				batch = c.Batch
 			}
 		case Detach:
 			if w := h.waits[op.Waiter]; w != nil {
@@ -130,7 +133,7 @@ func (k *exclusive) see(h *history, e Entry, results []Result) {
 		if a.DedupeKey == "" {
 			continue
 		}
-		if token, runs := k.jobs[job]; runs && h.holder(token) != nil {
+		if token, runs := k.jobs[job]; runs && h.holder(token).permit != nil {
 			h.Errorf("job %v was begun while it runs", job)
 		}
 		if at, done := k.done[job]; done && h.t.Sub(at) < firstOf(p.DoneRetention, defaultDoneRetention) {
@@ -150,7 +153,7 @@ func (k *exclusive) ends(h *history, e Entry, results []Result) {
 				k.done[job] = h.t
 			}
 		}
-		if h.holder(token) == nil {
+		if h.holder(token).permit == nil {
 			delete(k.jobs, job)
 		}
 	}

@@ -13,6 +13,8 @@ type given struct {
 	key  string // of the entry that it claims
 	// free says that a pool that only watches let it through.
 	free bool
+	// shared says that it is a part of the same permit as the grant before.
+	shared bool
 }
 
 // poolPolicy returns what the policy in force says of a pool.
@@ -123,8 +125,9 @@ func (h *history) checkDecision(op *Acquire, r *AcquireResult) {
 
 // checkGranted checks that a permit answered as live is.
 func (h *history) checkGranted(p Permit) {
-	row := h.holder(p.Token)
-	if row == nil || row.fence != p.Fence || p.State != PermitLive || p.ExpiresIn <= 0 {
+	held := h.holder(p.Token)
+	row := held.permit
+	if row == nil || h.viewOf(held, h.t).Fence != p.Fence || p.State != PermitLive || p.ExpiresIn <= 0 {
 		h.Fatalf("granted, but does not live: %+v", p)
 	}
 	want(h, "lane of a permit", p.Lane, row.demand.lane.name)
@@ -191,11 +194,20 @@ func (scopes) see(h *history, e Entry, results []Result) {
 			continue
 		}
 		inLane := map[string]int64{}
+		batch := int32(0)
 		for _, c := range results[i].(*NextDueResult).Claims {
-			inLane[c.Permit.Lane]++
+			if c.Batch == 0 || c.Batch != batch {
+				inLane[c.Permit.Lane]++
+			}
+			batch = c.Batch
 			want(h, "claimed from a lane asked for", len(op.Lanes) == 0 || slices.Contains(op.Lanes, c.Permit.Lane), true)
 			want(h, "claimed of the tenant asked for", op.Tenant == "" || op.Tenant == c.Permit.Tenant, true)
-			held, most := h.onNode(op.Pool, c.Permit.Tenant, op.Node.ID), h.poolPolicy(op.Pool).partOf(op.Node, c.Permit.Tenant)
+			held, most := h.onNode(op.Pool, c.Permit.Tenant, op.Node.ID), int64(0)
+			for _, other := range e.Ops { // the same node may poll twice, with other parts
+				if n, ok := other.(*NextDue); ok && n.Pool == op.Pool && n.Node.ID == op.Node.ID {
+					most = max(most, h.poolPolicy(op.Pool).partOf(n.Node, c.Permit.Tenant))
+				}
+			}
 			if most > 0 && held > most {
 				h.Errorf("node %s holds %d permits of %s, its part is %d", op.Node.ID, held, c.Permit.Tenant, most)
 			}

@@ -6,22 +6,24 @@ import "time"
 func (s *State) renew(op *Renew) *RenewResult {
 	res := &RenewResult{Renewals: make([]Renewal, len(op.Tokens))}
 	for i, token := range op.Tokens {
-		p := s.holder(token)
-		res.Renewals[i] = s.renewOne(p, token, op.TTL)
+		h := s.holder(token)
+		res.Renewals[i] = s.renewOne(h, token, op.TTL)
 		if res.Pool == "" {
-			res.Pool, res.Tenant = s.whose(p, token)
+			res.Pool, res.Tenant = s.whose(h.permit, token)
 		}
 	}
 	return res
 }
 
-func (s *State) renewOne(p *permitRow, token Token, ttl time.Duration) Renewal {
+// renewOne extends one permit: of a batch, with whichever part is named.
+func (s *State) renewOne(h holding, token Token, ttl time.Duration) Renewal {
+	p := h.permit
 	switch {
 	case p == nil && s.released(token) != nil:
 		return Renewal{Result: LeaseAlreadyReleased}
 	case p == nil || p.expires <= s.lease():
 		return Renewal{Result: LeaseLost}
-	case p.cancelled:
+	case h.cancelled():
 		return Renewal{Result: LeaseCancelled}
 	}
 	if ttl == 0 {
@@ -50,7 +52,8 @@ func (s *State) whose(p *permitRow, token Token) (pool, tenant string) {
 // release gives a permit back: its tokens are settled, a refusing provider's
 // bucket pauses, its entry goes on as the outcome says, and its slot is free.
 func (s *State) release(op *Release) *ReleaseResult {
-	p := s.holder(op.Token)
+	h := s.holder(op.Token)
+	p := h.permit
 	res := &ReleaseResult{Result: LeaseLost}
 	res.Pool, res.Tenant = s.whose(p, op.Token)
 	if p == nil {
@@ -68,13 +71,13 @@ func (s *State) release(op *Release) *ReleaseResult {
 		s.settleCost(p, op.ActualCost)
 	}
 	res.Result = LeaseReleased
-	if p.cancelled {
+	if h.cancelled() {
 		res.Result = LeaseCancelled
-	} else if p.entry != "" {
-		s.finish(s.entry(p.demand.tenant, p.entry), op.Outcome, !op.Miss, s.w)
+	} else if h.entry() != "" {
+		s.finish(s.entry(p.demand.tenant, h.entry()), op.Outcome, !op.Miss, s.w)
 	}
-	s.drop(p, res.Result == LeaseReleased && op.Outcome == OutcomeDone)
-	s.remember(p)
+	s.letGo(h, res.Result == LeaseReleased && op.Outcome == OutcomeDone)
+	s.remember(h)
 	return res
 }
 
@@ -85,17 +88,12 @@ const expireLimit = 2000
 // expire ends permits whose time is up, oldest first. The attempt is spent; what
 // comes of the entry counts from when the permit ended.
 func (s *State) expire(p *pool, budget int) int {
-	for ; budget > 0; budget-- {
+	for budget > 0 {
 		next, ok := p.expiries.Min()
 		if !ok || next.at > s.lease() {
 			break
 		}
-		permit := s.permit(next.permit)
-		if !permit.cancelled && permit.entry != "" {
-			ended := s.w.Add(-s.lease().Sub(permit.expires))
-			s.finish(s.entry(permit.demand.tenant, permit.entry), OutcomeExpired, false, ended)
-		}
-		s.drop(permit, false)
+		budget -= s.end(s.permit(next.permit))
 	}
 	return budget
 }

@@ -30,11 +30,12 @@ type endedItem struct {
 
 func endedLess(a, b endedItem) bool { return a.less(b.permitKey) }
 
-// remember keeps a permit that was just released.
-func (s *State) remember(p *permitRow) {
+// remember keeps what was just released.
+func (s *State) remember(h holding) {
 	s.seq++
-	pool := p.demand.tenant.pool
-	s.adoptEnded(&endedRow{token: p.token, pool: pool, tenant: p.demand.tenant.id, at: s.t, seq: s.seq})
+	t := h.permit.demand.tenant
+	pool := t.pool
+	s.adoptEnded(&endedRow{token: h.token(), pool: pool, tenant: t.id, at: s.t, seq: s.seq})
 	for int64(pool.ended.len()) > pool.limits.EndedPermits {
 		s.forgetEnded(pool)
 	}
@@ -161,7 +162,7 @@ func (n *NextDue) digest() uint64 {
 	fields := []string{
 		strconv.Itoa(n.MaxItems), n.TTL.String(), n.WorkerID, n.Tenant,
 		n.Node.ID, strconv.FormatInt(n.Node.Owned, 10), strconv.FormatInt(n.Node.Total, 10),
-		strconv.Itoa(len(n.LaneLimits)),
+		strconv.FormatBool(n.Batch), strconv.Itoa(len(n.LaneLimits)),
 	}
 	for _, lane := range sortedKeys(n.LaneLimits) {
 		fields = append(fields, lane, strconv.FormatInt(n.LaneLimits[lane], 10))

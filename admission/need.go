@@ -8,8 +8,10 @@ type need struct {
 	cost int64
 	// slotless says that it takes tokens only.
 	slotless bool
-	lock     string
-	job      string
+	// single says that it is no entry, and so never part of a batch.
+	single bool
+	lock   string
+	job    string
 	// seq is its place in line; what does not wait comes after all that does.
 	seq uint64
 }
@@ -18,11 +20,11 @@ type need struct {
 var oneEntry = need{cost: 1, seq: math.MaxUint64}
 
 func (a *Acquire) need() need {
-	return need{cost: a.Cost, slotless: a.RateOnly, lock: a.LockKey, job: a.DedupeKey, seq: math.MaxUint64}
+	return need{single: true, cost: a.Cost, slotless: a.RateOnly, lock: a.LockKey, job: a.DedupeKey, seq: math.MaxUint64}
 }
 
 func (w *waiter) need() need {
-	n := need{cost: w.cost, slotless: w.slotless, job: w.jobKey, seq: w.seq}
+	n := need{single: true, cost: w.cost, slotless: w.slotless, job: w.jobKey, seq: w.seq}
 	if w.lock != nil {
 		n.lock = w.lock.name.key
 	}
@@ -33,7 +35,7 @@ func (w *waiter) need() need {
 // caps, keys and pauses, all together.
 func (s *State) fits(d *demand, n need, now Instant) bool {
 	t, l := d.tenant, d.lane
-	if t.paused() || l.paused || l.yielding || !l.tokensFree(n.cost, now) {
+	if t.paused() || l.paused || l.yielding || n.single && l.batch.Only || !l.tokensFree(n.cost, now) {
 		return false
 	}
 	if !n.slotless && (d.capReason() != ReasonNone || !l.slotFor(d.kind())) {

@@ -40,6 +40,8 @@ type permitRow struct {
 	// uncounted says that it holds no slot.
 	uncounted bool
 	borrowed  bool
+	// batch says that its entries are in parts of it.
+	batch bool
 }
 
 // permitItem keys a permit in State.permits.
@@ -84,14 +86,6 @@ func (s *State) lease() Instant { return s.t.Add(-s.leaseOffset) }
 func (s *State) permit(k permitKey) *permitRow {
 	found, _ := s.permits.Get(permitItem{permitKey: k})
 	return found.row
-}
-
-// holder returns the live permit that the token names, or nil.
-func (s *State) holder(t Token) *permitRow {
-	if p := s.permit(t.key()); p != nil && p.token == t {
-		return p
-	}
-	return nil
 }
 
 // writePermit returns the permit for writing.
@@ -235,6 +229,18 @@ func (s *State) view(p *permitRow, now Instant) Permit {
 		v.State, v.ExpiresIn = PermitSpent, 0
 	case p.cancelled:
 		v.State = PermitCancelled
+	}
+	return v
+}
+
+// viewOf returns what a claim holds as its holder sees it.
+func (s *State) viewOf(h holding, now Instant) Permit {
+	v := s.view(h.permit, now)
+	if h.part != nil {
+		v.Token, v.Fence = h.part.token, h.part.fence
+		if h.part.cancelled {
+			v.State = PermitCancelled
+		}
 	}
 	return v
 }

@@ -48,8 +48,19 @@ type LanePolicy struct {
 	LeaveSlots       int64
 	LeaveTokens      map[string]int64
 	TenantCycleLimit int64
+	// Batch has no size where the lane has no batches.
+	Batch BatchPolicy
 	// Yield is nil where the lane never yields.
 	Yield *YieldPolicy
+}
+
+// BatchPolicy says how many entries of one tenant may share a permit.
+type BatchPolicy struct {
+	Size int64
+	// Only refuses permits for single requests and entries.
+	Only bool
+	// Linger is how long due entries wait for a whole batch.
+	Linger time.Duration
 }
 
 // YieldPolicy says when a lane takes nothing new for the sake of those above: on

@@ -21,6 +21,7 @@ const (
 	MaxWeight       = 1_000_000
 	MaxAttempts     = 1000
 	MaxItems        = 1000
+	maxLinger       = time.Hour
 	MaxCadences     = 100
 	MinEvery        = time.Second
 	maxRetryBase    = 24 * time.Hour
@@ -167,6 +168,7 @@ func (c *checker) lanes(at string, p *PoolPolicy) {
 		c.name(at+".name", l.Name)
 		c.once(names, at+".name", l.Name)
 		c.between(at+".tenant_cycle_limit", l.TenantCycleLimit, 1, MaxItems)
+		c.batch(at+".batch", &l.Batch)
 		switch {
 		case l.LeaveSlots < 0:
 			c.add(at+".leave_slots", "0 or more")
@@ -201,6 +203,14 @@ func (c *checker) yield(at string, rank int, y *YieldPolicy) {
 	if y.AboveAge >= 0 && (y.ResumeAge < 0 || y.ResumeAge > y.AboveAge) {
 		c.add(at+".resume_age", "a duration of at most above_age")
 	}
+}
+
+func (c *checker) batch(at string, b *BatchPolicy) {
+	if b.Size == 0 && *b != (BatchPolicy{}) {
+		c.add(at+".size", "2 to %d", int64(MaxItems))
+	}
+	c.between(at+".size", b.Size, 2, MaxItems)
+	c.lasting(at+".linger", b.Linger, time.Nanosecond, maxLinger)
 }
 
 func (c *checker) leaveTokens(at string, p *PoolPolicy, name string, n int64) {

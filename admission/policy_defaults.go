@@ -78,7 +78,7 @@ func (p PoolPolicy) equal(q PoolPolicy) bool {
 
 func (l LanePolicy) equal(m LanePolicy) bool {
 	yields := l.Yield == nil && m.Yield == nil || l.Yield != nil && m.Yield != nil && *l.Yield == *m.Yield
-	return yields && l.Name == m.Name && l.LeaveSlots == m.LeaveSlots && l.TenantCycleLimit == m.TenantCycleLimit &&
+	return yields && l.Name == m.Name && l.LeaveSlots == m.LeaveSlots && l.TenantCycleLimit == m.TenantCycleLimit && l.Batch == m.Batch &&
 		maps.Equal(l.LeaveTokens, m.LeaveTokens)
 }
 

@@ -12,8 +12,10 @@ type poll struct {
 	lanes  []bool  // by rank: the lanes asked for
 	left   []int64 // by rank: permits that the call's own limits leave
 	tokens []Token
-	got    map[*demand]int64 // claims, for lanes with a cycle limit
+	got    map[*demand]int64 // permits, for lanes with a cycle limit
 	cycled []*demand         // those that had their cycle
+	// lastBatch is the number of the last batch that it was given.
+	lastBatch int32
 }
 
 // attend prepares a NextDue for dispatch. It returns nil when the answer needs
@@ -90,25 +92,38 @@ func (s *State) replayPoll(q *poll) bool {
 		return false
 	}
 	q.result.Replayed = true
+	var batch *permitRow
 	for _, token := range seen.tokens {
-		if p := s.holder(token); p != nil && !p.cancelled {
-			q.result.Claims = append(q.result.Claims, s.claimOf(p, s.entry(p.demand.tenant, p.entry)))
+		h := s.holder(token)
+		if h.permit == nil || h.cancelled() {
+			continue
 		}
+		c := s.claimOf(h, s.entry(h.permit.demand.tenant, h.entry()))
+		if h.part != nil {
+			if h.permit != batch {
+				batch = h.permit
+				q.lastBatch++
+			}
+			c.Batch = q.lastBatch
+		}
+		q.result.Claims = append(q.result.Claims, c)
 	}
 	return true
 }
 
 // claimOf returns a claim as its holder sees it.
-func (s *State) claimOf(p *permitRow, e *entryRow) Claim {
+func (s *State) claimOf(h holding, e *entryRow) Claim {
 	return Claim{
 		CatchUp: e.recur != nil && e.recur.behind > 1,
-		Permit:  s.view(p, s.t), Key: e.key, Category: e.category, Route: e.route.name, Group: e.group,
+		Permit:  s.viewOf(h, s.t), Key: e.key, Category: e.category, Route: e.route.name, Group: e.group,
 		DueAt: e.first, Attempt: e.attempts,
 	}
 }
 
 // wants says whether the poll still has room for an entry of the lane.
-func (q *poll) wants(l *lane) bool { return !q.full() && q.lanes[l.rank] && q.left[l.rank] > 0 }
+func (q *poll) wants(l *lane) bool {
+	return !q.full() && q.lanes[l.rank] && q.left[l.rank] > 0 && (q.op.Batch || !l.batch.Only)
+}
 
 // takes says whether the poll still has room for an entry of the demand.
 func (q *poll) takes(d *demand) bool {
@@ -138,8 +153,8 @@ func (q *poll) capped(d *demand) bool {
 	return d.lane.cycleLimit > 0 && q.got[d] >= d.lane.cycleLimit
 }
 
-// take books a claim to the poll.
-func (q *poll) take(d *demand, p *permitRow, c Claim) {
+// count counts a permit that the poll is given.
+func (q *poll) count(d *demand) {
 	q.left[d.lane.rank]--
 	if d.lane.cycleLimit > 0 {
 		if q.got == nil {
@@ -149,7 +164,11 @@ func (q *poll) take(d *demand, p *permitRow, c Claim) {
 			q.cycled = append(q.cycled, d)
 		}
 	}
-	q.tokens = append(q.tokens, p.token)
+}
+
+// take books a claim to the poll.
+func (q *poll) take(c Claim) {
+	q.tokens = append(q.tokens, c.Permit.Token)
 	q.result.Claims = append(q.result.Claims, c)
 }
 

@@ -32,6 +32,9 @@ func (s *State) PollDelay(at Instant, w Wall, op *NextDue) (wait time.Duration, 
 	if due, any := q.nextDue(); any {
 		soonest = min(soonest, at.Add(max(due.Sub(w), 0)))
 	}
+	if ends, any := q.nextLinger(); any {
+		soonest = min(soonest, at.Add(max(ends.Sub(w), 0)))
+	}
 	if woken, any := q.nextTokens(); any {
 		soonest = min(soonest, woken)
 	}
@@ -78,6 +81,21 @@ func (q *poll) nextTokens() (at Instant, any bool) {
 		}
 	}
 	return at, any
+}
+
+// nextLinger returns when entries that the poll may be given have waited long
+// enough for more.
+func (q *poll) nextLinger() (ends Wall, any bool) {
+	if q.tenant == nil {
+		next, any := q.pool.lingering.Min()
+		return next.at, any
+	}
+	for _, d := range q.tenant.demands {
+		if d.lingers() && (!any || d.row.lingers < ends) {
+			ends, any = d.row.lingers, true
+		}
+	}
+	return ends, any
 }
 
 // servable says whether a demand of the class could be served to the poll, if

@@ -46,6 +46,8 @@ type pool struct {
 	dormant     *btree.BTreeG[routeDue] // routes not in a ring, by the due time of their head
 	ripening    *btree.BTreeG[routeDue] // routes in a ring with entries not counted as due yet
 	wanting     *btree.BTreeG[*tenant]  // tenants with due demand, in the order of their hash
+	// lingering are the demands whose entries wait for more, by when that ends.
+	lingering *btree.BTreeG[lingerEnd]
 	// waiting counts the Acquires in line; deadlines are when they end.
 	waiting   int64
 	deadlines *btree.BTreeG[deadline]
@@ -77,6 +79,7 @@ type lane struct {
 	leaveSlots  int64
 	leaveTokens []int64 // for each of pool.buckets
 	cycleLimit  int64   // 0: none
+	batch       BatchPolicy
 	paused      bool
 	active      int64
 	permits     int64 // those that hold no slot included
@@ -111,6 +114,7 @@ func newPool(name string, num uint32) *pool {
 		idle:        newTree(idlenessLess),
 		dormant:     newTree(routeDueLess),
 		ripening:    newTree(routeDueLess),
+		lingering:   newTree(lingerEndLess),
 		wanting:     newTree(hashLess),
 	}
 }

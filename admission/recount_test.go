@@ -20,16 +20,26 @@ func (r *recount) plain() bool {
 	return r.pool.waiting == 0 && !r.pool.yields && r.pool.reports.Len() == 0
 }
 
-// due counts the entries that wait and are due, by tenant and lane.
+// due counts the entries that wait and are due, by tenant and lane, but for those
+// that wait for a whole batch.
 func (r *recount) due() map[[2]string]int64 {
 	n := map[[2]string]int64{}
+	oldest := map[[2]string]Wall{}
 	r.h.entries.Scan(func(i entryItem) bool {
 		e, d := i.row, i.row.demand()
 		if d.tenant.pool == r.pool && e.state == entryQueued && max(e.first, e.due) <= r.h.w {
-			n[[2]string{d.tenant.id, d.lane.name}]++
+			key := [2]string{d.tenant.id, d.lane.name}
+			if n[key]++; n[key] == 1 || e.first < oldest[key] {
+				oldest[key] = e.first
+			}
 		}
 		return true
 	})
+	for key, due := range n {
+		if rules := r.policy.lanes()[r.policy.rank(key[1])].Batch; due < rules.Size && oldest[key].Add(rules.Linger) > r.h.w {
+			delete(n, key)
+		}
+	}
 	return n
 }
 

@@ -73,6 +73,8 @@ func (r *restorer) add(row Row) error {
 		return r.addEntry(row)
 	case PermitRow:
 		return r.addPermit(row)
+	case PartRow:
+		return r.addPart(row)
 	case WaiterRow:
 		return r.addWaiter(row)
 	case EndedRow:
@@ -191,6 +193,7 @@ func (r *restorer) addDemand(row DemandRow) error {
 	}
 	own := &demandRow{
 		demand: d, tags: row.Tags, rems: row.Rems, weight: max(row.Weight, 1), backlog: row.Backlog, reported: row.Reported,
+		lingers: row.Lingers,
 	}
 	for src, at := range row.Seats {
 		own.seats[src] = seating{seat(at.Seat), at.Seq, at.WakeAt}
@@ -202,6 +205,9 @@ func (r *restorer) addDemand(row DemandRow) error {
 	if own.reported != 0 {
 		d.tenant.pool.reports.Set(reportEnd{own.reported, d})
 		d.tenant.reports++
+	}
+	if own.lingers != 0 {
+		d.tenant.pool.lingering.Set(lingerEnd{own.lingers, d})
 	}
 	r.seated = append(r.seated, d)
 	return nil
@@ -277,12 +283,28 @@ func (r *restorer) addPermit(row PermitRow) error {
 	p := &permitRow{
 		cancelled: row.Cancelled, buckets: row.BucketIDs, token: row.Token, fence: row.Fence, demand: d,
 		expires: row.Expires, ttl: row.TTL, cost: row.Cost, entry: row.Entry, worker: row.Worker, node: row.Node,
-		lock: row.LockKey, job: row.DedupeKey, uncounted: row.Uncounted, borrowed: row.Borrowed,
+		lock: row.LockKey, job: row.DedupeKey, uncounted: row.Uncounted, borrowed: row.Borrowed, batch: row.Batch,
 	}
 	if p.entry != "" && !p.cancelled && r.entry(d.tenant, p.entry) == nil {
 		return fmt.Errorf("claims unknown entry %q", p.entry)
 	}
 	r.hold(p)
+	return nil
+}
+
+func (r *restorer) addPart(row PartRow) error {
+	part := &partRow{
+		cancelled: row.Cancelled, token: row.Token, fence: row.Fence, entry: row.Entry,
+		permit: permitKey{row.Token.Index, row.Permit},
+	}
+	p := r.permit(part.permit)
+	if p == nil || !p.batch {
+		return fmt.Errorf("no batch at position %d", row.Permit)
+	}
+	if !part.cancelled && r.entry(p.demand.tenant, part.entry) == nil {
+		return fmt.Errorf("claims unknown entry %q", part.entry)
+	}
+	r.parts.Set(partItem{part.token.key(), part})
 	return nil
 }
 

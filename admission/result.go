@@ -133,6 +133,9 @@ type Claim struct {
 	Attempt int32
 	// CatchUp says that later boundaries are due as well.
 	CatchUp bool
+	// Batch is the same for the claims of one answer that share a permit, 0 for a
+	// claim with a permit of its own.
+	Batch int32
 }
 
 // NextDueResult is the result of NextDue. Pass it to State.Shedding to learn

@@ -188,6 +188,9 @@ func (s *State) countDue(r *route, n int64) {
 	r.ripe += n
 	d := r.demand
 	d.due += n
+	if d.lane.batch.Linger > 0 {
+		s.unsettle(d)
+	}
 	row := s.writeDemand(d)
 	row.standing.due += n
 	if row.seats[fromEntries].seat.ordered() {

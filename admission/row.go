@@ -59,6 +59,9 @@ type DemandRow struct {
 	Tags   [2]int64
 	Rems   [2]int64
 	Weight int64
+	// Lingers is until when its due entries wait for a whole batch, 0 if they do
+	// not.
+	Lingers Wall
 	// Seats are by source: due entries, waiters, rate_only waiters, and what is
 	// reported.
 	Seats [4]SeatRow
@@ -129,13 +132,25 @@ type PermitRow struct {
 	Entry     string
 	Worker    string
 	// Node is whose part of the tenant's permits it counts in, or empty.
-	Node      string
+	Node string
+	// Batch says that it is of several entries; Cost is then that of each.
+	Batch     bool
 	LockKey   string
 	DedupeKey string
 	// Uncounted says that it holds no slot: of a rate_only grant, or let through
 	// by a pool that only watches.
 	Uncounted bool
 	Borrowed  bool
+}
+
+// PartRow is one entry's part of a batch's permit. Permit is the permit's position
+// in the same log entry.
+type PartRow struct {
+	Token     Token
+	Fence     int64
+	Permit    uint32
+	Entry     string
+	Cancelled bool
 }
 
 // WaiterRow is an Acquire in line. Until and DetachedUntil are on the lease
@@ -199,6 +214,7 @@ func (DemandRow) isRow()  {}
 func (RouteRow) isRow()   {}
 func (EntryRow) isRow()   {}
 func (PermitRow) isRow()  {}
+func (PartRow) isRow()    {}
 func (EndedRow) isRow()   {}
 func (RequestRow) isRow() {}
 func (WaiterRow) isRow()  {}
@@ -248,7 +264,7 @@ func (t *tenantRow) export() TenantRow {
 
 func (d *demandRow) export() DemandRow {
 	r := DemandRow{
-		Tenant: d.tenant.num, Lane: d.lane.name, Tags: d.tags, Rems: d.rems, Weight: d.weight,
+		Tenant: d.tenant.num, Lane: d.lane.name, Tags: d.tags, Rems: d.rems, Weight: d.weight, Lingers: d.lingers,
 		Backlog: d.backlog, Reported: d.reported,
 	}
 	for src, at := range d.seats {
@@ -291,8 +307,13 @@ func (i permitItem) export() PermitRow {
 		Token: p.token, Fence: p.fence, Tenant: p.demand.tenant.num, Lane: p.demand.lane.name,
 		Expires: p.expires, TTL: p.ttl, Cost: p.cost, BucketIDs: p.buckets,
 		Cancelled: p.cancelled, Entry: p.entry, Worker: p.worker, Node: p.node,
-		LockKey: p.lock, DedupeKey: p.job, Uncounted: p.uncounted, Borrowed: p.borrowed,
+		LockKey: p.lock, DedupeKey: p.job, Uncounted: p.uncounted, Borrowed: p.borrowed, Batch: p.batch,
 	}
+}
+
+func (i partItem) export() PartRow {
+	p := i.row
+	return PartRow{Token: p.token, Fence: p.fence, Permit: p.permit.position, Entry: p.entry, Cancelled: p.cancelled}
 }
 
 func (r *waiterRow) export() WaiterRow {

@@ -133,9 +133,7 @@ func (s *State) withdraw(e *entryRow) (wasClaimed bool) {
 	case entryQueued:
 		s.dequeue(e)
 	case entryClaimed:
-		if permit := s.permit(e.claim); permit != nil {
-			s.writePermit(permit).cancelled = true
-		}
+		s.cancel(e.claim)
 		wasClaimed = true
 	}
 	s.removeEntry(e)

@@ -36,7 +36,7 @@ func (d *demand) stands() bool {
 			return true
 		}
 	}
-	return d.row.standing.wants
+	return d.row.standing.wants || d.lingers()
 }
 
 // entrant is a source that enters an order.
@@ -55,6 +55,7 @@ func (s *State) settleSeats() {
 	entering := s.entering[:0]
 	for _, d := range s.unsettled {
 		d.unsettled, d.aside = false, false
+		s.relinger(d)
 		for src := range sourceCount {
 			to, wakeAt := s.classify(d, src)
 			if to.ordered() && d.row.seats[src].seat != to && src < orderedSources {
@@ -80,6 +81,7 @@ func (s *State) settleSeats() {
 // reseat seats the demand at once; within a dispatch the order of grants decides
 // who comes first among equals.
 func (s *State) reseat(d *demand) {
+	s.relinger(d)
 	for src := range sourceCount {
 		if src == fromEntries && d.aside {
 			continue

@@ -29,6 +29,9 @@ func (v *shedView) callReason(d *demand, why Reason) Reason {
 // laneCallReason returns why the call left what is held for why in the lane,
 // whosever it is.
 func (v *shedView) laneCallReason(l *lane, why Reason) Reason {
+	if l.batch.Only && !v.call.op.Batch {
+		return firstReason(why, BatchOnly)
+	}
 	switch {
 	case why != ReasonNone:
 		return why

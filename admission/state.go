@@ -62,6 +62,7 @@ type rows struct {
 	routes   *btree.BTreeG[*routeRow]
 	entries  *btree.BTreeG[entryItem]
 	permits  *btree.BTreeG[permitItem]
+	parts    *btree.BTreeG[partItem]
 	ended    *btree.BTreeG[endedItem]
 	requests *btree.BTreeG[requestItem]
 	waiters  *btree.BTreeG[*waiterRow]
@@ -75,6 +76,7 @@ func newRows() rows {
 		routes:   newTree(routeRowLess),
 		entries:  newTree(entryLess),
 		permits:  newTree(permitLess),
+		parts:    newTree(partLess),
 		ended:    newTree(endedLess),
 		requests: newTree(requestLess),
 		waiters:  newTree(waiterLess),
@@ -90,6 +92,7 @@ func (r *rows) copy() rows {
 		routes:   r.routes.Copy(),
 		entries:  r.entries.Copy(),
 		permits:  r.permits.Copy(),
+		parts:    r.parts.Copy(),
 		ended:    r.ended.Copy(),
 		requests: r.requests.Copy(),
 		waiters:  r.waiters.Copy(),
@@ -169,12 +172,16 @@ func (s *State) deadline(p *pool) Instant {
 	return at
 }
 
-// Due returns when, by the wall clock, the next route comes due: time must move
-// on then as well, so that depths are true where nobody polls.
+// Due returns when, by the wall clock, the next route comes due or entries have
+// waited long enough for a batch: time must move on then as well, so that depths
+// are true where nobody polls.
 func (s *State) Due() (w Wall, ok bool) {
 	for _, p := range s.pools.list {
 		if first, any := p.dormant.Min(); any && (!ok || first.at.first < w) {
 			w, ok = first.at.first, true
+		}
+		if first, any := p.lingering.Min(); any && (!ok || first.at < w) {
+			w, ok = first.at, true
 		}
 	}
 	return w, ok
