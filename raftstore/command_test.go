@@ -30,7 +30,7 @@ func everyOp() []admission.Op {
 		&admission.ReportDemand{Pool: "mail", Tenant: "acme", Category: "otp", Backlog: 6, TTL: time.Second},
 		&admission.NextDue{
 			Pool: "mail", MaxItems: 10, TTL: time.Second, WorkerID: "w", Lanes: []string{"a", "b"}, RequestID: "r",
-			Nonce: 9, Tenant: "acme", LaneLimits: map[string]int64{"a": 1}, Node: admission.Node{ID: "n", Owned: 1, Total: 2},
+			Nonce: 9, Tenant: "acme", Batch: true, LaneLimits: map[string]int64{"a": 1}, Node: admission.Node{ID: "n", Owned: 1, Total: 2},
 		},
 		&admission.Renew{Tokens: []admission.Token{token, token}, TTL: time.Minute},
 		&admission.Release{
@@ -63,6 +63,7 @@ func fullPolicy() admission.Policy {
 		Lanes: []admission.LanePolicy{{
 			Name: "high", LeaveSlots: 2, LeaveTokens: map[string]int64{"b": 1}, TenantCycleLimit: 3,
 			Yield: &admission.YieldPolicy{Above: admission.Absent, Resume: 1, AboveAge: 2, ResumeAge: 3},
+			Batch: admission.BatchPolicy{Size: 2, Only: true, Linger: 3},
 		}},
 		LockMaxActive: 2, DoneRetention: time.Hour, Shadow: true,
 		Categories: map[string]string{"otp": "high"},

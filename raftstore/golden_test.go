@@ -63,7 +63,7 @@ func TestGoldenSnapshot(t *testing.T) {
 	}
 	at, w := st.Now()
 	h := st.Health(at, w, "mail")[0]
-	if h.Active != 20 || h.Entries != 500 || h.Waiting != 1 {
-		t.Errorf("%d permits, %d entries and %d waiters, want 20, 500 and 1", h.Active, h.Entries, h.Waiting)
+	if h.Active != 7 || h.Entries != 500 || h.Waiting != 1 {
+		t.Errorf("%d permits, %d entries and %d waiters, want 7, 500 and 1", h.Active, h.Entries, h.Waiting)
 	}
 }

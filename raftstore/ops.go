@@ -74,7 +74,7 @@ func nextDueToStorage(n *admission.NextDue) *storagev1.NextDue {
 	m := &storagev1.NextDue{
 		Pool: n.Pool, MaxItems: int64(n.MaxItems), Ttl: int64(n.TTL), WorkerId: n.WorkerID,
 		Lanes: n.Lanes, RequestId: n.RequestID, Nonce: n.Nonce,
-		Tenant: n.Tenant, LaneLimits: n.LaneLimits,
+		Tenant: n.Tenant, LaneLimits: n.LaneLimits, Batch: n.Batch,
 	}
 	if n.Node != (admission.Node{}) {
 		m.Node = &storagev1.Node{Id: n.Node.ID, Owned: n.Node.Owned, Total: n.Node.Total}
@@ -86,7 +86,7 @@ func nextDueFromStorage(m *storagev1.NextDue) *admission.NextDue {
 	return &admission.NextDue{
 		Pool: m.GetPool(), MaxItems: int(m.GetMaxItems()), TTL: time.Duration(m.GetTtl()), WorkerID: m.GetWorkerId(),
 		Lanes: m.GetLanes(), RequestID: m.GetRequestId(), Nonce: m.GetNonce(),
-		Tenant: m.GetTenant(), LaneLimits: m.GetLaneLimits(),
+		Tenant: m.GetTenant(), LaneLimits: m.GetLaneLimits(), Batch: m.GetBatch(),
 		Node: admission.Node{ID: m.GetNode().GetId(), Owned: m.GetNode().GetOwned(), Total: m.GetNode().GetTotal()},
 	}
 }

@@ -50,7 +50,7 @@ func poolToStorage(p *admission.PoolPolicy) *storagev1.PoolPolicy {
 	for _, l := range p.Lanes {
 		m.Lanes = append(m.Lanes, &storagev1.LanePolicy{
 			Name: l.Name, LeaveSlots: l.LeaveSlots, LeaveTokens: l.LeaveTokens, TenantCycleLimit: l.TenantCycleLimit,
-			Yield: yieldToStorage(l.Yield),
+			Yield: yieldToStorage(l.Yield), Batch: batchToStorage(l.Batch),
 		})
 	}
 	for i := range p.Overrides {
@@ -91,13 +91,24 @@ func poolFromStorage(m *storagev1.PoolPolicy) admission.PoolPolicy {
 	for _, l := range m.GetLanes() {
 		p.Lanes = append(p.Lanes, admission.LanePolicy{
 			Name: l.GetName(), LeaveSlots: l.GetLeaveSlots(), LeaveTokens: l.GetLeaveTokens(),
-			TenantCycleLimit: l.GetTenantCycleLimit(), Yield: yieldFromStorage(l.GetYield()),
+			TenantCycleLimit: l.GetTenantCycleLimit(), Yield: yieldFromStorage(l.GetYield()), Batch: batchFromStorage(l.GetBatch()),
 		})
 	}
 	for _, t := range m.GetOverrides() {
 		p.Overrides = append(p.Overrides, tenantFromStorage(t))
 	}
 	return p
+}
+
+func batchToStorage(b admission.BatchPolicy) *storagev1.BatchPolicy {
+	if b == (admission.BatchPolicy{}) {
+		return nil
+	}
+	return &storagev1.BatchPolicy{Size: b.Size, Only: b.Only, Linger: int64(b.Linger)}
+}
+
+func batchFromStorage(m *storagev1.BatchPolicy) admission.BatchPolicy {
+	return admission.BatchPolicy{Size: m.GetSize(), Only: m.GetOnly(), Linger: time.Duration(m.GetLinger())}
 }
 
 func yieldToStorage(y *admission.YieldPolicy) *storagev1.YieldPolicy {

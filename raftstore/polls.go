@@ -254,7 +254,7 @@ func (ps *polls) delay(op *admission.NextDue) (wait time.Duration, ok bool) {
 }
 
 func (ps *polls) group(op *admission.NextDue) *pollGroup {
-	key := fmt.Sprintf("%q %q %q %v %q", op.Pool, op.Lanes, op.Tenant, op.LaneLimits, op.Node.ID)
+	key := fmt.Sprintf("%q %q %q %v %q %t", op.Pool, op.Lanes, op.Tenant, op.LaneLimits, op.Node.ID, op.Batch)
 	g := ps.groups[key]
 	if g == nil {
 		g = &pollGroup{key: key, window: 1}

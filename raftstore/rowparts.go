@@ -119,7 +119,7 @@ func permitToStorage(r *admission.PermitRow) *storagev1.PermitRow {
 	return &storagev1.PermitRow{
 		Token: tokenToStorage(r.Token), Fence: r.Fence, Tenant: r.Tenant, Lane: r.Lane,
 		Expires: int64(r.Expires), Ttl: int64(r.TTL), Cost: r.Cost, BucketIds: r.BucketIDs,
-		Cancelled: r.Cancelled, Entry: r.Entry, Worker: r.Worker, Node: r.Node,
+		Cancelled: r.Cancelled, Entry: r.Entry, Worker: r.Worker, Node: r.Node, Batch: r.Batch,
 		LockKey: r.LockKey, DedupeKey: r.DedupeKey, Uncounted: r.Uncounted, Borrowed: r.Borrowed,
 	}
 }
@@ -128,8 +128,20 @@ func permitFromStorage(m *storagev1.PermitRow) admission.PermitRow {
 	return admission.PermitRow{
 		Token: tokenFromStorage(m.Token), Fence: m.Fence, Tenant: m.Tenant, Lane: m.Lane,
 		Expires: admission.Instant(m.Expires), TTL: time.Duration(m.Ttl), Cost: m.Cost, BucketIDs: m.BucketIds,
-		Cancelled: m.Cancelled, Entry: m.Entry, Worker: m.Worker, Node: m.Node,
+		Cancelled: m.Cancelled, Entry: m.Entry, Worker: m.Worker, Node: m.Node, Batch: m.Batch,
 		LockKey: m.LockKey, DedupeKey: m.DedupeKey, Uncounted: m.Uncounted, Borrowed: m.Borrowed,
+	}
+}
+
+func partToStorage(r *admission.PartRow) *storagev1.PartRow {
+	return &storagev1.PartRow{
+		Token: tokenToStorage(r.Token), Fence: r.Fence, Permit: r.Permit, Entry: r.Entry, Cancelled: r.Cancelled,
+	}
+}
+
+func partFromStorage(m *storagev1.PartRow) admission.PartRow {
+	return admission.PartRow{
+		Token: tokenFromStorage(m.Token), Fence: m.Fence, Permit: m.Permit, Entry: m.Entry, Cancelled: m.Cancelled,
 	}
 }
 

@@ -22,7 +22,7 @@ func rowToStorage(row admission.Row) (*storagev1.Row, error) {
 	case admission.DemandRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Demand{Demand: &storagev1.DemandRow{
 			Tenant: r.Tenant, Lane: r.Lane, Tags: r.Tags[:], Rems: r.Rems[:], Weight: r.Weight,
-			Seats: seatsToStorage(r.Seats[:]), Backlog: r.Backlog, Reported: int64(r.Reported),
+			Seats: seatsToStorage(r.Seats[:]), Backlog: r.Backlog, Reported: int64(r.Reported), Lingers: int64(r.Lingers),
 		}}}, nil
 	case admission.RouteRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Route{Route: &storagev1.RouteRow{
@@ -33,6 +33,8 @@ func rowToStorage(row admission.Row) (*storagev1.Row, error) {
 		return &storagev1.Row{Kind: &storagev1.Row_Entry{Entry: entryToStorage(&r)}}, nil
 	case admission.PermitRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Permit{Permit: permitToStorage(&r)}}, nil
+	case admission.PartRow:
+		return &storagev1.Row{Kind: &storagev1.Row_Part{Part: partToStorage(&r)}}, nil
 	case admission.EndedRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Ended{Ended: &storagev1.EndedRow{
 			Token: tokenToStorage(r.Token), Pool: r.Pool, Tenant: r.Tenant, At: int64(r.At), Seq: r.Seq,
@@ -65,6 +67,7 @@ func rowFromStorage(m *storagev1.Row) (admission.Row, error) {
 		d := k.Demand
 		r := admission.DemandRow{
 			Tenant: d.Tenant, Lane: d.Lane, Weight: d.Weight, Backlog: d.Backlog, Reported: admission.Instant(d.Reported),
+			Lingers: admission.Wall(d.Lingers),
 		}
 		if err := errors.Join(byClass(&r.Tags, d.Tags), byClass(&r.Rems, d.Rems), seatsFromStorage(r.Seats[:], d.Seats)); err != nil {
 			return nil, err
@@ -80,6 +83,8 @@ func rowFromStorage(m *storagev1.Row) (admission.Row, error) {
 		return entryFromStorage(k.Entry), nil
 	case *storagev1.Row_Permit:
 		return permitFromStorage(k.Permit), nil
+	case *storagev1.Row_Part:
+		return partFromStorage(k.Part), nil
 	case *storagev1.Row_Ended:
 		e := k.Ended
 		return admission.EndedRow{

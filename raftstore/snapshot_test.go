@@ -35,6 +35,9 @@ func busyState(t testing.TB) *admission.State {
 		{Name: "provider", Scope: admission.ScopePool, Capacity: 1000, Refill: 1, Period: time.Second},
 		{Name: "fair", Scope: admission.ScopeTenant, Capacity: 100, Refill: 1, Period: time.Second},
 	}
+	for i := range p.Pools[0].Lanes {
+		p.Pools[0].Lanes[i].Batch.Size = 3
+	}
 	apply(admission.ApplyPolicy{Policy: p, ExpectedRevision: admission.AnyRevision})
 	var due admission.Schedule
 	due.Pool = "mail"
@@ -45,7 +48,7 @@ func busyState(t testing.TB) *admission.State {
 		})
 	}
 	apply(&due)
-	apply(&admission.NextDue{Pool: "mail", MaxItems: 20, RequestID: "poll", Nonce: 3})
+	apply(&admission.NextDue{Pool: "mail", MaxItems: 20, RequestID: "poll", Nonce: 3, Batch: true})
 	got := apply(&admission.Acquire{Pool: "mail", Tenant: "t1", Category: "otp", Cost: 2, RequestID: "r", Nonce: 9})
 	token := got[0].(*admission.AcquireResult).Decision.Permit.Token
 	apply(&admission.Release{Token: token, Outcome: admission.OutcomeDone, ActualCost: 1, RetryAfter: admission.Absent})
@@ -99,7 +102,7 @@ func TestRowsSurviveStorage(t *testing.T) {
 		},
 		admission.TenantRow{Num: 1, Pool: "p", ID: "t", Paused: true, IdleAt: 9, Buckets: []admission.BucketRow{bucket}},
 		admission.DemandRow{
-			Tenant: 1, Lane: "l", Tags: pair, Rems: pair, Weight: 3, Backlog: 4, Reported: 5,
+			Tenant: 1, Lane: "l", Tags: pair, Rems: pair, Weight: 3, Backlog: 4, Reported: 5, Lingers: 6,
 			Seats: [4]admission.SeatRow{{Seat: 4, Seq: 5, WakeAt: 6}, {Seat: 7, Seq: 8, WakeAt: 9}, {Seat: 1, Seq: 2, WakeAt: 3}, {Seat: 4, Seq: 5, WakeAt: 6}},
 		},
 		admission.RouteRow{Tenant: 1, Lane: "l", Route: "r", Turn: 2, RipeFirst: 3, RipeSeq: 4},
@@ -113,8 +116,9 @@ func TestRowsSurviveStorage(t *testing.T) {
 		},
 		admission.PermitRow{
 			Token: token, Fence: 1, Tenant: 2, Lane: "l", Expires: 3, TTL: 4, Cost: 5, BucketIDs: 6, Cancelled: true,
-			Entry: "k", Worker: "w", Node: "n", LockKey: "l", DedupeKey: "d", Uncounted: true, Borrowed: true,
+			Entry: "k", Worker: "w", Node: "n", Batch: true, LockKey: "l", DedupeKey: "d", Uncounted: true, Borrowed: true,
 		},
+		admission.PartRow{Token: token, Fence: 1, Permit: 2, Entry: "k", Cancelled: true},
 		admission.WaiterRow{
 			Key: admission.WaiterKey{Index: 1, Position: 2}, Seq: 3, Tenant: 4, Lane: "l", Cost: 5, TTL: 6, LockKey: "k",
 			DedupeKey: "d", RequestID: "r", Digest: 1 << 63, RateOnly: true, Settle: true, Worker: "w", Nonce: 1 << 63,

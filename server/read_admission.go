@@ -161,6 +161,7 @@ func readNextDue(in *admitv1.NextDueRequest) (raftstore.Request, time.Duration, 
 		Tenant:    c.optional(c.identity, "tenant", in.GetTenant()),
 	}
 	op.LaneLimits = c.laneLimits("lane_limits", in.GetLaneLimits())
+	op.Batch = in.GetBatch()
 	op.Node = c.node("node", in.GetNode())
 	wait := c.duration("max_wait", in.GetMaxWait(), 0, maxWait, 0)
 	held := c.orDefault("held_rows", in.GetHeldRows(), maxItems, defaultHeld)

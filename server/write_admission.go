@@ -138,6 +138,7 @@ func writeNextDue(a raftstore.Answer, r *admission.NextDueResult) *admitv1.NextD
 			DueAt:    writeWall(c.DueAt),
 			Attempt:  c.Attempt,
 			CatchUp:  c.CatchUp,
+			Batch:    c.Batch,
 		})
 	}
 	return out

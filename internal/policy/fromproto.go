@@ -95,7 +95,22 @@ func lane(_ string, l *admitv1.Lane) admission.LanePolicy {
 		LeaveTokens:      cloneMap(l.GetLeaveTokens()),
 		TenantCycleLimit: positive(l.TenantCycleLimit),
 		Yield:            yield(l.GetYield()),
+		Batch:            batch(l.GetBatch()),
 	}
+}
+
+func batch(b *admitv1.Batch) admission.BatchPolicy {
+	if b == nil {
+		return admission.BatchPolicy{}
+	}
+	out := admission.BatchPolicy{Size: positive(b.Size), Only: b.GetOnly()}
+	if l := b.GetLinger(); l != nil && (l.GetSeconds() != 0 || l.GetNanos() != 0) {
+		out.Linger = duration(l)
+	}
+	if out == (admission.BatchPolicy{}) {
+		out.Size = outOfRange // given, if empty
+	}
+	return out
 }
 
 func yield(y *admitv1.Yield) *admission.YieldPolicy {

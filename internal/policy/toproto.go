@@ -69,7 +69,15 @@ func laneMessage(l admission.LanePolicy) *admitv1.Lane {
 		LeaveTokens:      cloneMap(l.LeaveTokens),
 		TenantCycleLimit: optional(l.TenantCycleLimit),
 		Yield:            yieldMessage(l.Yield),
+		Batch:            batchMessage(l.Batch),
 	}
+}
+
+func batchMessage(b admission.BatchPolicy) *admitv1.Batch {
+	if b == (admission.BatchPolicy{}) {
+		return nil
+	}
+	return &admitv1.Batch{Size: optional(b.Size), Only: b.Only, Linger: optionalDuration(b.Linger)}
 }
 
 func yieldMessage(y *admission.YieldPolicy) *admitv1.Yield {

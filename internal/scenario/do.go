@@ -58,6 +58,7 @@ func (r *run) nextDue(c *call, s scope, o *outcome) {
 		Tenant:     s.expand(c.texts["tenant"]),
 		LaneLimits: c.limits,
 		Node:       c.node,
+		Batch:      c.batch,
 		RequestID:  s.expand(c.texts["request_id"]),
 		Nonce:      r.nextNonce(),
 	}

@@ -37,7 +37,7 @@ type testPolicy struct {
 
 // missingPolicyFields are those that a policy file will have.
 var missingPolicyFields = []string{
-	"batch", "unknown", "lane_max_active",
+	"unknown", "lane_max_active",
 	"dead_retention",
 }
 

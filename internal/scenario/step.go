@@ -53,6 +53,7 @@ type call struct {
 	lists     map[string][]string
 	flags     map[string]bool
 	limits    map[string]int64
+	batch     bool
 	node      admission.Node
 	policy    *testPolicy
 }

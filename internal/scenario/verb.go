@@ -76,7 +76,7 @@ var verbs = []verb{
 		fields: []field{
 			must("pool", asText), may("max_items", asNumber(1, maxItems)), may("ttl", asDuration(minTTL, maxTTL)),
 			may("lanes", asTexts), may("request_id", asText), may("as", asText),
-			may("tenant", asID), may("lane_limits", asLimits), may("node", asNode), later("batch"),
+			may("tenant", asID), may("lane_limits", asLimits), may("node", asNode), may("batch", asBatch),
 		},
 		expects: []string{"claims", "keys", "attempts", "held", "next_due_in", "replayed"},
 		do:      (*run).nextDue,
@@ -204,6 +204,8 @@ func asLimits(r *reader, c *call, _ string, node *yaml.Node) {
 		c.limits[p.key.Value] = r.number(p.value, 0, maxItems)
 	}
 }
+
+func asBatch(r *reader, c *call, _ string, node *yaml.Node) { c.batch = r.flag(node) }
 
 func asNode(r *reader, c *call, _ string, node *yaml.Node) {
 	for _, p := range r.known(node, "id, owned, total", "key", []string{"id", "owned", "total"}) {

@@ -810,7 +810,11 @@ type NextDueRequest struct {
 	LaneLimits map[string]int64 `protobuf:"bytes,10,rep,name=lane_limits,json=laneLimits,proto3" json:"lane_limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Who polls of a fleet that divides the work among its machines. Absent means
 	// that only the tenants' own limits hold.
-	Node          *NodeShare `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
+	Node *NodeShare `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
+	// Take batches where the lane has them (Lane.batch): several claims under one
+	// permit, see Claim.batch. Without it a lane that has batches only gives nothing
+	// (BATCH_ONLY).
+	Batch         bool `protobuf:"varint,12,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -920,6 +924,13 @@ func (x *NextDueRequest) GetNode() *NodeShare {
 		return x.Node
 	}
 	return nil
+}
+
+func (x *NextDueRequest) GetBatch() bool {
+	if x != nil {
+		return x.Batch
+	}
+	return false
 }
 
 // NodeShare is a machine's part of a fleet's work. Of each tenant the machine may
@@ -1250,7 +1261,7 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\f_actual_cost\"p\n" +
 	"\x0fReleaseResponse\x12-\n" +
 	"\x06result\x18\x01 \x01(\x0e2\x15.admit.v1.LeaseResultR\x06result\x12.\n" +
-	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"\xde\x03\n" +
+	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"\xf4\x03\n" +
 	"\x0eNextDueRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x1b\n" +
 	"\tmax_items\x18\x02 \x01(\x05R\bmaxItems\x124\n" +
@@ -1265,7 +1276,8 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\vlane_limits\x18\n" +
 	" \x03(\v2(.admit.v1.NextDueRequest.LaneLimitsEntryR\n" +
 	"laneLimits\x12'\n" +
-	"\x04node\x18\v \x01(\v2\x13.admit.v1.NodeShareR\x04node\x1a=\n" +
+	"\x04node\x18\v \x01(\v2\x13.admit.v1.NodeShareR\x04node\x12\x14\n" +
+	"\x05batch\x18\f \x01(\bR\x05batch\x1a=\n" +
 	"\x0fLaneLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"G\n" +

@@ -305,7 +305,12 @@ type Claim struct {
 	// Which attempt this is, from 1.
 	Attempt int32 `protobuf:"varint,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	// Later boundaries of the grid are due as well: this one is being caught up.
-	CatchUp       bool `protobuf:"varint,8,opt,name=catch_up,json=catchUp,proto3" json:"catch_up,omitempty"`
+	CatchUp bool `protobuf:"varint,8,opt,name=catch_up,json=catchUp,proto3" json:"catch_up,omitempty"`
+	// Claims of one answer with the same number, from 1, share one permit: one slot,
+	// one provider call. Each has its own token and outcome; renewing any of them
+	// renews all, and the slot is free when the last is released. 0 for a claim with
+	// a permit of its own.
+	Batch         int32 `protobuf:"varint,9,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -394,6 +399,13 @@ func (x *Claim) GetCatchUp() bool {
 		return x.CatchUp
 	}
 	return false
+}
+
+func (x *Claim) GetBatch() int32 {
+	if x != nil {
+		return x.Batch
+	}
+	return 0
 }
 
 // Entry is a piece of due work as the cluster knows it.
@@ -666,7 +678,7 @@ const file_admit_v1_entry_proto_rawDesc = "" +
 	" \x01(\tH\x01R\acadenceB\x05\n" +
 	"\x03dueB\f\n" +
 	"\n" +
-	"recurrence\"\xf3\x01\n" +
+	"recurrence\"\x89\x02\n" +
 	"\x05Claim\x12(\n" +
 	"\x06permit\x18\x01 \x01(\v2\x10.admit.v1.PermitR\x06permit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
@@ -675,7 +687,8 @@ const file_admit_v1_entry_proto_rawDesc = "" +
 	"\x05group\x18\x05 \x01(\tR\x05group\x121\n" +
 	"\x06due_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05dueAt\x12\x18\n" +
 	"\aattempt\x18\a \x01(\x05R\aattempt\x12\x19\n" +
-	"\bcatch_up\x18\b \x01(\bR\acatchUp\"\xc6\x03\n" +
+	"\bcatch_up\x18\b \x01(\bR\acatchUp\x12\x14\n" +
+	"\x05batch\x18\t \x01(\x05R\x05batch\"\xc6\x03\n" +
 	"\x05Entry\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +

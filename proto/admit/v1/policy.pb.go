@@ -530,7 +530,10 @@ type Lane struct {
 	TenantCycleLimit *int64 `protobuf:"varint,4,opt,name=tenant_cycle_limit,json=tenantCycleLimit,proto3,oneof" json:"tenant_cycle_limit,omitempty"`
 	// When the lane takes nothing new for the sake of the lanes above. Absent
 	// means never; refused in the highest lane.
-	Yield         *Yield `protobuf:"bytes,5,opt,name=yield,proto3" json:"yield,omitempty"`
+	Yield *Yield `protobuf:"bytes,5,opt,name=yield,proto3" json:"yield,omitempty"`
+	// How many entries of one tenant may share a permit, for calls that ask for
+	// batches. Absent means that each has its own.
+	Batch         *Batch `protobuf:"bytes,6,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -600,6 +603,82 @@ func (x *Lane) GetYield() *Yield {
 	return nil
 }
 
+func (x *Lane) GetBatch() *Batch {
+	if x != nil {
+		return x.Batch
+	}
+	return nil
+}
+
+// Batch lets several due entries of one tenant be one permit: one slot, one token
+// of each PERMIT bucket, one turn of the tenant, counted once by every limit on
+// permits. COST buckets take a token for each entry; a batch is cut to the tokens
+// there are.
+type Batch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most entries in a batch, 2 to 1000. Required.
+	Size *int64 `protobuf:"varint,1,opt,name=size,proto3,oneof" json:"size,omitempty"`
+	// Refuse permits for single requests and entries in this lane (BATCH_ONLY).
+	Only bool `protobuf:"varint,2,opt,name=only,proto3" json:"only,omitempty"`
+	// How long due entries wait for a whole batch, 0 to 1 h: a tenant's entries in
+	// the lane are no demand until `size` of them are due or the oldest has been due
+	// for this long. Absent means 0.
+	Linger        *durationpb.Duration `protobuf:"bytes,3,opt,name=linger,proto3" json:"linger,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Batch) Reset() {
+	*x = Batch{}
+	mi := &file_admit_v1_policy_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Batch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Batch) ProtoMessage() {}
+
+func (x *Batch) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Batch.ProtoReflect.Descriptor instead.
+func (*Batch) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Batch) GetSize() int64 {
+	if x != nil && x.Size != nil {
+		return *x.Size
+	}
+	return 0
+}
+
+func (x *Batch) GetOnly() bool {
+	if x != nil {
+		return x.Only
+	}
+	return false
+}
+
+func (x *Batch) GetLinger() *durationpb.Duration {
+	if x != nil {
+		return x.Linger
+	}
+	return nil
+}
+
 // Yield says when a lane takes nothing new: from when the depth of the lanes
 // above it exceeds `above`, or their oldest age exceeds `above_age`, until both
 // are at or under the low marks. Work in hand finishes. Needs at least one of
@@ -624,7 +703,7 @@ type Yield struct {
 
 func (x *Yield) Reset() {
 	*x = Yield{}
-	mi := &file_admit_v1_policy_proto_msgTypes[4]
+	mi := &file_admit_v1_policy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -636,7 +715,7 @@ func (x *Yield) String() string {
 func (*Yield) ProtoMessage() {}
 
 func (x *Yield) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[4]
+	mi := &file_admit_v1_policy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -649,7 +728,7 @@ func (x *Yield) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Yield.ProtoReflect.Descriptor instead.
 func (*Yield) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{4}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Yield) GetAbove() int64 {
@@ -694,7 +773,7 @@ type Tenants struct {
 
 func (x *Tenants) Reset() {
 	*x = Tenants{}
-	mi := &file_admit_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -706,7 +785,7 @@ func (x *Tenants) String() string {
 func (*Tenants) ProtoMessage() {}
 
 func (x *Tenants) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -719,7 +798,7 @@ func (x *Tenants) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenants.ProtoReflect.Descriptor instead.
 func (*Tenants) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Tenants) GetDefaults() *Tenant {
@@ -761,7 +840,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_admit_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -773,7 +852,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -786,7 +865,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Tenant) GetId() string {
@@ -848,7 +927,7 @@ type BucketOverride struct {
 
 func (x *BucketOverride) Reset() {
 	*x = BucketOverride{}
-	mi := &file_admit_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +939,7 @@ func (x *BucketOverride) String() string {
 func (*BucketOverride) ProtoMessage() {}
 
 func (x *BucketOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +952,7 @@ func (x *BucketOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketOverride.ProtoReflect.Descriptor instead.
 func (*BucketOverride) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *BucketOverride) GetCapacity() int64 {
@@ -921,7 +1000,7 @@ type Retry struct {
 
 func (x *Retry) Reset() {
 	*x = Retry{}
-	mi := &file_admit_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +1012,7 @@ func (x *Retry) String() string {
 func (*Retry) ProtoMessage() {}
 
 func (x *Retry) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +1025,7 @@ func (x *Retry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retry.ProtoReflect.Descriptor instead.
 func (*Retry) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Retry) GetMaxAttempts() int32 {
@@ -991,7 +1070,7 @@ type Cadence struct {
 
 func (x *Cadence) Reset() {
 	*x = Cadence{}
-	mi := &file_admit_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1003,7 +1082,7 @@ func (x *Cadence) String() string {
 func (*Cadence) ProtoMessage() {}
 
 func (x *Cadence) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1016,7 +1095,7 @@ func (x *Cadence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cadence.ProtoReflect.Descriptor instead.
 func (*Cadence) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Cadence) GetName() string {
@@ -1080,7 +1159,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_admit_v1_policy_proto_msgTypes[10]
+	mi := &file_admit_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1171,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[10]
+	mi := &file_admit_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1184,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Limits) GetEntries() int64 {
@@ -1221,18 +1300,24 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x06PERMIT\x10\x02B\v\n" +
 	"\t_capacityB\t\n" +
-	"\a_refill\"\xb0\x02\n" +
+	"\a_refill\"\xd7\x02\n" +
 	"\x04Lane\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
 	"\vleave_slots\x18\x02 \x01(\x03R\n" +
 	"leaveSlots\x12B\n" +
 	"\fleave_tokens\x18\x03 \x03(\v2\x1f.admit.v1.Lane.LeaveTokensEntryR\vleaveTokens\x121\n" +
 	"\x12tenant_cycle_limit\x18\x04 \x01(\x03H\x00R\x10tenantCycleLimit\x88\x01\x01\x12%\n" +
-	"\x05yield\x18\x05 \x01(\v2\x0f.admit.v1.YieldR\x05yield\x1a>\n" +
+	"\x05yield\x18\x05 \x01(\v2\x0f.admit.v1.YieldR\x05yield\x12%\n" +
+	"\x05batch\x18\x06 \x01(\v2\x0f.admit.v1.BatchR\x05batch\x1a>\n" +
 	"\x10LeaveTokensEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\x15\n" +
-	"\x13_tenant_cycle_limit\"\xc6\x01\n" +
+	"\x13_tenant_cycle_limit\"p\n" +
+	"\x05Batch\x12\x17\n" +
+	"\x04size\x18\x01 \x01(\x03H\x00R\x04size\x88\x01\x01\x12\x12\n" +
+	"\x04only\x18\x02 \x01(\bR\x04only\x121\n" +
+	"\x06linger\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06lingerB\a\n" +
+	"\x05_size\"\xc6\x01\n" +
 	"\x05Yield\x12\x19\n" +
 	"\x05above\x18\x01 \x01(\x03H\x00R\x05above\x88\x01\x01\x12\x1b\n" +
 	"\x06resume\x18\x02 \x01(\x03H\x01R\x06resume\x88\x01\x01\x126\n" +
@@ -1312,7 +1397,7 @@ func file_admit_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_admit_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_admit_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_admit_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_admit_v1_policy_proto_goTypes = []any{
 	(Pool_Enforcement)(0),       // 0: admit.v1.Pool.Enforcement
 	(Bucket_Scope)(0),           // 1: admit.v1.Bucket.Scope
@@ -1321,52 +1406,55 @@ var file_admit_v1_policy_proto_goTypes = []any{
 	(*Pool)(nil),                // 4: admit.v1.Pool
 	(*Bucket)(nil),              // 5: admit.v1.Bucket
 	(*Lane)(nil),                // 6: admit.v1.Lane
-	(*Yield)(nil),               // 7: admit.v1.Yield
-	(*Tenants)(nil),             // 8: admit.v1.Tenants
-	(*Tenant)(nil),              // 9: admit.v1.Tenant
-	(*BucketOverride)(nil),      // 10: admit.v1.BucketOverride
-	(*Retry)(nil),               // 11: admit.v1.Retry
-	(*Cadence)(nil),             // 12: admit.v1.Cadence
-	(*Limits)(nil),              // 13: admit.v1.Limits
-	nil,                         // 14: admit.v1.Pool.CategoriesEntry
-	nil,                         // 15: admit.v1.Lane.LeaveTokensEntry
-	nil,                         // 16: admit.v1.Tenant.BucketsEntry
-	(*durationpb.Duration)(nil), // 17: google.protobuf.Duration
+	(*Batch)(nil),               // 7: admit.v1.Batch
+	(*Yield)(nil),               // 8: admit.v1.Yield
+	(*Tenants)(nil),             // 9: admit.v1.Tenants
+	(*Tenant)(nil),              // 10: admit.v1.Tenant
+	(*BucketOverride)(nil),      // 11: admit.v1.BucketOverride
+	(*Retry)(nil),               // 12: admit.v1.Retry
+	(*Cadence)(nil),             // 13: admit.v1.Cadence
+	(*Limits)(nil),              // 14: admit.v1.Limits
+	nil,                         // 15: admit.v1.Pool.CategoriesEntry
+	nil,                         // 16: admit.v1.Lane.LeaveTokensEntry
+	nil,                         // 17: admit.v1.Tenant.BucketsEntry
+	(*durationpb.Duration)(nil), // 18: google.protobuf.Duration
 }
 var file_admit_v1_policy_proto_depIdxs = []int32{
 	4,  // 0: admit.v1.Policy.pools:type_name -> admit.v1.Pool
-	17, // 1: admit.v1.Pool.permit_ttl:type_name -> google.protobuf.Duration
+	18, // 1: admit.v1.Pool.permit_ttl:type_name -> google.protobuf.Duration
 	5,  // 2: admit.v1.Pool.buckets:type_name -> admit.v1.Bucket
 	6,  // 3: admit.v1.Pool.lanes:type_name -> admit.v1.Lane
-	14, // 4: admit.v1.Pool.categories:type_name -> admit.v1.Pool.CategoriesEntry
-	8,  // 5: admit.v1.Pool.tenants:type_name -> admit.v1.Tenants
-	11, // 6: admit.v1.Pool.retry:type_name -> admit.v1.Retry
-	17, // 7: admit.v1.Pool.max_pause:type_name -> google.protobuf.Duration
-	13, // 8: admit.v1.Pool.limits:type_name -> admit.v1.Limits
-	12, // 9: admit.v1.Pool.cadences:type_name -> admit.v1.Cadence
-	17, // 10: admit.v1.Pool.done_retention:type_name -> google.protobuf.Duration
+	15, // 4: admit.v1.Pool.categories:type_name -> admit.v1.Pool.CategoriesEntry
+	9,  // 5: admit.v1.Pool.tenants:type_name -> admit.v1.Tenants
+	12, // 6: admit.v1.Pool.retry:type_name -> admit.v1.Retry
+	18, // 7: admit.v1.Pool.max_pause:type_name -> google.protobuf.Duration
+	14, // 8: admit.v1.Pool.limits:type_name -> admit.v1.Limits
+	13, // 9: admit.v1.Pool.cadences:type_name -> admit.v1.Cadence
+	18, // 10: admit.v1.Pool.done_retention:type_name -> google.protobuf.Duration
 	0,  // 11: admit.v1.Pool.enforcement:type_name -> admit.v1.Pool.Enforcement
 	1,  // 12: admit.v1.Bucket.scope:type_name -> admit.v1.Bucket.Scope
-	17, // 13: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
+	18, // 13: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
 	2,  // 14: admit.v1.Bucket.charge:type_name -> admit.v1.Bucket.Charge
-	15, // 15: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
-	7,  // 16: admit.v1.Lane.yield:type_name -> admit.v1.Yield
-	17, // 17: admit.v1.Yield.above_age:type_name -> google.protobuf.Duration
-	17, // 18: admit.v1.Yield.resume_age:type_name -> google.protobuf.Duration
-	9,  // 19: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
-	9,  // 20: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
-	16, // 21: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
-	17, // 22: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
-	17, // 23: admit.v1.Retry.base:type_name -> google.protobuf.Duration
-	17, // 24: admit.v1.Retry.max:type_name -> google.protobuf.Duration
-	17, // 25: admit.v1.Cadence.base:type_name -> google.protobuf.Duration
-	17, // 26: admit.v1.Cadence.max:type_name -> google.protobuf.Duration
-	10, // 27: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	16, // 15: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
+	8,  // 16: admit.v1.Lane.yield:type_name -> admit.v1.Yield
+	7,  // 17: admit.v1.Lane.batch:type_name -> admit.v1.Batch
+	18, // 18: admit.v1.Batch.linger:type_name -> google.protobuf.Duration
+	18, // 19: admit.v1.Yield.above_age:type_name -> google.protobuf.Duration
+	18, // 20: admit.v1.Yield.resume_age:type_name -> google.protobuf.Duration
+	10, // 21: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
+	10, // 22: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
+	17, // 23: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
+	18, // 24: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
+	18, // 25: admit.v1.Retry.base:type_name -> google.protobuf.Duration
+	18, // 26: admit.v1.Retry.max:type_name -> google.protobuf.Duration
+	18, // 27: admit.v1.Cadence.base:type_name -> google.protobuf.Duration
+	18, // 28: admit.v1.Cadence.max:type_name -> google.protobuf.Duration
+	11, // 29: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_policy_proto_init() }
@@ -1378,18 +1466,19 @@ func file_admit_v1_policy_proto_init() {
 	file_admit_v1_policy_proto_msgTypes[2].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[3].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[4].OneofWrappers = []any{}
-	file_admit_v1_policy_proto_msgTypes[6].OneofWrappers = []any{}
+	file_admit_v1_policy_proto_msgTypes[5].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[7].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[8].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[9].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[10].OneofWrappers = []any{}
+	file_admit_v1_policy_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_policy_proto_rawDesc), len(file_admit_v1_policy_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -895,7 +895,9 @@ type NextDue struct {
 	// From lane to the most permits that the call takes in it.
 	LaneLimits map[string]int64 `protobuf:"bytes,9,rep,name=lane_limits,json=laneLimits,proto3" json:"lane_limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Who polls and how large a part of the work is its own, or absent.
-	Node          *Node `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
+	Node *Node `protobuf:"bytes,10,opt,name=node,proto3" json:"node,omitempty"`
+	// Whether lanes with batches give several entries under one permit.
+	Batch         bool `protobuf:"varint,11,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -998,6 +1000,13 @@ func (x *NextDue) GetNode() *Node {
 		return x.Node
 	}
 	return nil
+}
+
+func (x *NextDue) GetBatch() bool {
+	if x != nil {
+		return x.Batch
+	}
+	return false
 }
 
 // Node is a machine of a fleet.
@@ -1605,7 +1614,7 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
 	"\bcategory\x18\x03 \x01(\tR\bcategory\x12\x18\n" +
 	"\abacklog\x18\x04 \x01(\x03R\abacklog\x12\x10\n" +
-	"\x03ttl\x18\x05 \x01(\x03R\x03ttl\"\x83\x03\n" +
+	"\x03ttl\x18\x05 \x01(\x03R\x03ttl\"\x99\x03\n" +
 	"\aNextDue\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x1b\n" +
 	"\tmax_items\x18\x02 \x01(\x03R\bmaxItems\x12\x10\n" +
@@ -1619,7 +1628,8 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\vlane_limits\x18\t \x03(\v2).admit.storage.v1.NextDue.LaneLimitsEntryR\n" +
 	"laneLimits\x12*\n" +
 	"\x04node\x18\n" +
-	" \x01(\v2\x16.admit.storage.v1.NodeR\x04node\x1a=\n" +
+	" \x01(\v2\x16.admit.storage.v1.NodeR\x04node\x12\x14\n" +
+	"\x05batch\x18\v \x01(\bR\x05batch\x1a=\n" +
 	"\x0fLaneLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"B\n" +

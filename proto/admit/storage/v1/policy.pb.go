@@ -434,7 +434,9 @@ type LanePolicy struct {
 	// The most claims of one tenant in one call.
 	TenantCycleLimit int64 `protobuf:"varint,4,opt,name=tenant_cycle_limit,json=tenantCycleLimit,proto3" json:"tenant_cycle_limit,omitempty"`
 	// When it yields, or none if never.
-	Yield         *YieldPolicy `protobuf:"bytes,5,opt,name=yield,proto3" json:"yield,omitempty"`
+	Yield *YieldPolicy `protobuf:"bytes,5,opt,name=yield,proto3" json:"yield,omitempty"`
+	// Its batches, or none.
+	Batch         *BatchPolicy `protobuf:"bytes,6,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -504,6 +506,77 @@ func (x *LanePolicy) GetYield() *YieldPolicy {
 	return nil
 }
 
+func (x *LanePolicy) GetBatch() *BatchPolicy {
+	if x != nil {
+		return x.Batch
+	}
+	return nil
+}
+
+// BatchPolicy says how many entries of one tenant may share a permit.
+type BatchPolicy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most entries.
+	Size int64 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
+	// Whether single ones are refused.
+	Only bool `protobuf:"varint,2,opt,name=only,proto3" json:"only,omitempty"`
+	// How long due entries wait for a whole batch, in nanoseconds.
+	Linger        int64 `protobuf:"varint,3,opt,name=linger,proto3" json:"linger,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchPolicy) Reset() {
+	*x = BatchPolicy{}
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchPolicy) ProtoMessage() {}
+
+func (x *BatchPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchPolicy.ProtoReflect.Descriptor instead.
+func (*BatchPolicy) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *BatchPolicy) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *BatchPolicy) GetOnly() bool {
+	if x != nil {
+		return x.Only
+	}
+	return false
+}
+
+func (x *BatchPolicy) GetLinger() int64 {
+	if x != nil {
+		return x.Linger
+	}
+	return 0
+}
+
 // YieldPolicy says when a lane takes nothing new.
 type YieldPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -521,7 +594,7 @@ type YieldPolicy struct {
 
 func (x *YieldPolicy) Reset() {
 	*x = YieldPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -533,7 +606,7 @@ func (x *YieldPolicy) String() string {
 func (*YieldPolicy) ProtoMessage() {}
 
 func (x *YieldPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -546,7 +619,7 @@ func (x *YieldPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use YieldPolicy.ProtoReflect.Descriptor instead.
 func (*YieldPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *YieldPolicy) GetAbove() int64 {
@@ -598,7 +671,7 @@ type TenantPolicy struct {
 
 func (x *TenantPolicy) Reset() {
 	*x = TenantPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -610,7 +683,7 @@ func (x *TenantPolicy) String() string {
 func (*TenantPolicy) ProtoMessage() {}
 
 func (x *TenantPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -623,7 +696,7 @@ func (x *TenantPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TenantPolicy.ProtoReflect.Descriptor instead.
 func (*TenantPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TenantPolicy) GetId() string {
@@ -685,7 +758,7 @@ type BucketOverride struct {
 
 func (x *BucketOverride) Reset() {
 	*x = BucketOverride{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -697,7 +770,7 @@ func (x *BucketOverride) String() string {
 func (*BucketOverride) ProtoMessage() {}
 
 func (x *BucketOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -710,7 +783,7 @@ func (x *BucketOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketOverride.ProtoReflect.Descriptor instead.
 func (*BucketOverride) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *BucketOverride) GetCapacity() int64 {
@@ -756,7 +829,7 @@ type RetryPolicy struct {
 
 func (x *RetryPolicy) Reset() {
 	*x = RetryPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -768,7 +841,7 @@ func (x *RetryPolicy) String() string {
 func (*RetryPolicy) ProtoMessage() {}
 
 func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -781,7 +854,7 @@ func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryPolicy.ProtoReflect.Descriptor instead.
 func (*RetryPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RetryPolicy) GetMaxAttempts() int32 {
@@ -830,7 +903,7 @@ type LimitsPolicy struct {
 
 func (x *LimitsPolicy) Reset() {
 	*x = LimitsPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +915,7 @@ func (x *LimitsPolicy) String() string {
 func (*LimitsPolicy) ProtoMessage() {}
 
 func (x *LimitsPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +928,7 @@ func (x *LimitsPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsPolicy.ProtoReflect.Descriptor instead.
 func (*LimitsPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LimitsPolicy) GetEntries() int64 {
@@ -960,7 +1033,7 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"per_permit\x18\x06 \x01(\bR\tperPermit\x12\x18\n" +
 	"\ablocked\x18\a \x01(\bR\ablocked\x12\x19\n" +
-	"\bone_shot\x18\b \x01(\bR\aoneShot\"\xb6\x02\n" +
+	"\bone_shot\x18\b \x01(\bR\aoneShot\"\xeb\x02\n" +
 	"\n" +
 	"LanePolicy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
@@ -968,10 +1041,15 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"leaveSlots\x12P\n" +
 	"\fleave_tokens\x18\x03 \x03(\v2-.admit.storage.v1.LanePolicy.LeaveTokensEntryR\vleaveTokens\x12,\n" +
 	"\x12tenant_cycle_limit\x18\x04 \x01(\x03R\x10tenantCycleLimit\x123\n" +
-	"\x05yield\x18\x05 \x01(\v2\x1d.admit.storage.v1.YieldPolicyR\x05yield\x1a>\n" +
+	"\x05yield\x18\x05 \x01(\v2\x1d.admit.storage.v1.YieldPolicyR\x05yield\x123\n" +
+	"\x05batch\x18\x06 \x01(\v2\x1d.admit.storage.v1.BatchPolicyR\x05batch\x1a>\n" +
 	"\x10LeaveTokensEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"w\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"M\n" +
+	"\vBatchPolicy\x12\x12\n" +
+	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x12\n" +
+	"\x04only\x18\x02 \x01(\bR\x04only\x12\x16\n" +
+	"\x06linger\x18\x03 \x01(\x03R\x06linger\"w\n" +
 	"\vYieldPolicy\x12\x14\n" +
 	"\x05above\x18\x01 \x01(\x12R\x05above\x12\x16\n" +
 	"\x06resume\x18\x02 \x01(\x12R\x06resume\x12\x1b\n" +
@@ -1023,41 +1101,43 @@ func file_admit_storage_v1_policy_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_policy_proto_rawDescData
 }
 
-var file_admit_storage_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_admit_storage_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_admit_storage_v1_policy_proto_goTypes = []any{
 	(*Policy)(nil),         // 0: admit.storage.v1.Policy
 	(*PoolPolicy)(nil),     // 1: admit.storage.v1.PoolPolicy
 	(*CadencePolicy)(nil),  // 2: admit.storage.v1.CadencePolicy
 	(*BucketPolicy)(nil),   // 3: admit.storage.v1.BucketPolicy
 	(*LanePolicy)(nil),     // 4: admit.storage.v1.LanePolicy
-	(*YieldPolicy)(nil),    // 5: admit.storage.v1.YieldPolicy
-	(*TenantPolicy)(nil),   // 6: admit.storage.v1.TenantPolicy
-	(*BucketOverride)(nil), // 7: admit.storage.v1.BucketOverride
-	(*RetryPolicy)(nil),    // 8: admit.storage.v1.RetryPolicy
-	(*LimitsPolicy)(nil),   // 9: admit.storage.v1.LimitsPolicy
-	nil,                    // 10: admit.storage.v1.PoolPolicy.CategoriesEntry
-	nil,                    // 11: admit.storage.v1.LanePolicy.LeaveTokensEntry
-	nil,                    // 12: admit.storage.v1.TenantPolicy.BucketsEntry
+	(*BatchPolicy)(nil),    // 5: admit.storage.v1.BatchPolicy
+	(*YieldPolicy)(nil),    // 6: admit.storage.v1.YieldPolicy
+	(*TenantPolicy)(nil),   // 7: admit.storage.v1.TenantPolicy
+	(*BucketOverride)(nil), // 8: admit.storage.v1.BucketOverride
+	(*RetryPolicy)(nil),    // 9: admit.storage.v1.RetryPolicy
+	(*LimitsPolicy)(nil),   // 10: admit.storage.v1.LimitsPolicy
+	nil,                    // 11: admit.storage.v1.PoolPolicy.CategoriesEntry
+	nil,                    // 12: admit.storage.v1.LanePolicy.LeaveTokensEntry
+	nil,                    // 13: admit.storage.v1.TenantPolicy.BucketsEntry
 }
 var file_admit_storage_v1_policy_proto_depIdxs = []int32{
 	1,  // 0: admit.storage.v1.Policy.pools:type_name -> admit.storage.v1.PoolPolicy
 	3,  // 1: admit.storage.v1.PoolPolicy.buckets:type_name -> admit.storage.v1.BucketPolicy
 	4,  // 2: admit.storage.v1.PoolPolicy.lanes:type_name -> admit.storage.v1.LanePolicy
-	10, // 3: admit.storage.v1.PoolPolicy.categories:type_name -> admit.storage.v1.PoolPolicy.CategoriesEntry
-	6,  // 4: admit.storage.v1.PoolPolicy.defaults:type_name -> admit.storage.v1.TenantPolicy
-	6,  // 5: admit.storage.v1.PoolPolicy.overrides:type_name -> admit.storage.v1.TenantPolicy
-	8,  // 6: admit.storage.v1.PoolPolicy.retry:type_name -> admit.storage.v1.RetryPolicy
-	9,  // 7: admit.storage.v1.PoolPolicy.limits:type_name -> admit.storage.v1.LimitsPolicy
+	11, // 3: admit.storage.v1.PoolPolicy.categories:type_name -> admit.storage.v1.PoolPolicy.CategoriesEntry
+	7,  // 4: admit.storage.v1.PoolPolicy.defaults:type_name -> admit.storage.v1.TenantPolicy
+	7,  // 5: admit.storage.v1.PoolPolicy.overrides:type_name -> admit.storage.v1.TenantPolicy
+	9,  // 6: admit.storage.v1.PoolPolicy.retry:type_name -> admit.storage.v1.RetryPolicy
+	10, // 7: admit.storage.v1.PoolPolicy.limits:type_name -> admit.storage.v1.LimitsPolicy
 	2,  // 8: admit.storage.v1.PoolPolicy.cadences:type_name -> admit.storage.v1.CadencePolicy
-	11, // 9: admit.storage.v1.LanePolicy.leave_tokens:type_name -> admit.storage.v1.LanePolicy.LeaveTokensEntry
-	5,  // 10: admit.storage.v1.LanePolicy.yield:type_name -> admit.storage.v1.YieldPolicy
-	12, // 11: admit.storage.v1.TenantPolicy.buckets:type_name -> admit.storage.v1.TenantPolicy.BucketsEntry
-	7,  // 12: admit.storage.v1.TenantPolicy.BucketsEntry.value:type_name -> admit.storage.v1.BucketOverride
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	12, // 9: admit.storage.v1.LanePolicy.leave_tokens:type_name -> admit.storage.v1.LanePolicy.LeaveTokensEntry
+	6,  // 10: admit.storage.v1.LanePolicy.yield:type_name -> admit.storage.v1.YieldPolicy
+	5,  // 11: admit.storage.v1.LanePolicy.batch:type_name -> admit.storage.v1.BatchPolicy
+	13, // 12: admit.storage.v1.TenantPolicy.buckets:type_name -> admit.storage.v1.TenantPolicy.BucketsEntry
+	8,  // 13: admit.storage.v1.TenantPolicy.BucketsEntry.value:type_name -> admit.storage.v1.BucketOverride
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_policy_proto_init() }
@@ -1065,14 +1145,14 @@ func file_admit_storage_v1_policy_proto_init() {
 	if File_admit_storage_v1_policy_proto != nil {
 		return
 	}
-	file_admit_storage_v1_policy_proto_msgTypes[6].OneofWrappers = []any{}
+	file_admit_storage_v1_policy_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_policy_proto_rawDesc), len(file_admit_storage_v1_policy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

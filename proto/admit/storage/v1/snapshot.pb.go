@@ -233,6 +233,7 @@ type Row struct {
 	//	*Row_Request
 	//	*Row_Waiter
 	//	*Row_Done
+	//	*Row_Part
 	Kind          isRow_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -374,6 +375,15 @@ func (x *Row) GetDone() *DoneRow {
 	return nil
 }
 
+func (x *Row) GetPart() *PartRow {
+	if x != nil {
+		if x, ok := x.Kind.(*Row_Part); ok {
+			return x.Part
+		}
+	}
+	return nil
+}
+
 type isRow_Kind interface {
 	isRow_Kind()
 }
@@ -433,6 +443,11 @@ type Row_Done struct {
 	Done *DoneRow `protobuf:"bytes,11,opt,name=done,proto3,oneof"`
 }
 
+type Row_Part struct {
+	// An entry's part of a batch's permit.
+	Part *PartRow `protobuf:"bytes,12,opt,name=part,proto3,oneof"`
+}
+
 func (*Row_Policy) isRow_Kind() {}
 
 func (*Row_Pool) isRow_Kind() {}
@@ -454,6 +469,8 @@ func (*Row_Request) isRow_Kind() {}
 func (*Row_Waiter) isRow_Kind() {}
 
 func (*Row_Done) isRow_Kind() {}
+
+func (*Row_Part) isRow_Kind() {}
 
 // PoolRow is what a pool has beside its policy.
 type PoolRow struct {
@@ -847,7 +864,10 @@ type DemandRow struct {
 	// What was reported to wait elsewhere.
 	Backlog int64 `protobuf:"varint,7,opt,name=backlog,proto3" json:"backlog,omitempty"`
 	// Until when that holds, in cluster time.
-	Reported      int64 `protobuf:"varint,8,opt,name=reported,proto3" json:"reported,omitempty"`
+	Reported int64 `protobuf:"varint,8,opt,name=reported,proto3" json:"reported,omitempty"`
+	// Until when its due entries wait for a whole batch, in wall time; 0 if they do
+	// not.
+	Lingers       int64 `protobuf:"varint,9,opt,name=lingers,proto3" json:"lingers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -934,6 +954,13 @@ func (x *DemandRow) GetBacklog() int64 {
 func (x *DemandRow) GetReported() int64 {
 	if x != nil {
 		return x.Reported
+	}
+	return 0
+}
+
+func (x *DemandRow) GetLingers() int64 {
+	if x != nil {
+		return x.Lingers
 	}
 	return 0
 }
@@ -1409,7 +1436,9 @@ type PermitRow struct {
 	// Whether it is beyond what its tenant was entitled to.
 	Borrowed bool `protobuf:"varint,15,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
 	// Whose part of the tenant's permits it counts in, or empty.
-	Node          string `protobuf:"bytes,16,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,16,opt,name=node,proto3" json:"node,omitempty"`
+	// Whether it is of several entries. Its cost is then that of each.
+	Batch         bool `protobuf:"varint,17,opt,name=batch,proto3" json:"batch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1556,6 +1585,95 @@ func (x *PermitRow) GetNode() string {
 	return ""
 }
 
+func (x *PermitRow) GetBatch() bool {
+	if x != nil {
+		return x.Batch
+	}
+	return false
+}
+
+// PartRow is one entry's part of a batch's permit.
+type PartRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The token.
+	Token *Token `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	// The fence.
+	Fence int64 `protobuf:"varint,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// The place of the permit in the log entry of the token.
+	Permit uint32 `protobuf:"varint,3,opt,name=permit,proto3" json:"permit,omitempty"`
+	// The key of its entry.
+	Entry string `protobuf:"bytes,4,opt,name=entry,proto3" json:"entry,omitempty"`
+	// Whether its entry is gone.
+	Cancelled     bool `protobuf:"varint,5,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartRow) Reset() {
+	*x = PartRow{}
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartRow) ProtoMessage() {}
+
+func (x *PartRow) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartRow.ProtoReflect.Descriptor instead.
+func (*PartRow) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *PartRow) GetToken() *Token {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *PartRow) GetFence() int64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *PartRow) GetPermit() uint32 {
+	if x != nil {
+		return x.Permit
+	}
+	return 0
+}
+
+func (x *PartRow) GetEntry() string {
+	if x != nil {
+		return x.Entry
+	}
+	return ""
+}
+
+func (x *PartRow) GetCancelled() bool {
+	if x != nil {
+		return x.Cancelled
+	}
+	return false
+}
+
 // WaiterRow is a request that waits in line.
 type WaiterRow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1600,7 +1718,7 @@ type WaiterRow struct {
 
 func (x *WaiterRow) Reset() {
 	*x = WaiterRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1730,7 @@ func (x *WaiterRow) String() string {
 func (*WaiterRow) ProtoMessage() {}
 
 func (x *WaiterRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1743,7 @@ func (x *WaiterRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaiterRow.ProtoReflect.Descriptor instead.
 func (*WaiterRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WaiterRow) GetKey() *WaiterKey {
@@ -1766,7 +1884,7 @@ type DoneRow struct {
 
 func (x *DoneRow) Reset() {
 	*x = DoneRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1896,7 @@ func (x *DoneRow) String() string {
 func (*DoneRow) ProtoMessage() {}
 
 func (x *DoneRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1909,7 @@ func (x *DoneRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneRow.ProtoReflect.Descriptor instead.
 func (*DoneRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DoneRow) GetPool() string {
@@ -1848,7 +1966,7 @@ type EndedRow struct {
 
 func (x *EndedRow) Reset() {
 	*x = EndedRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1860,7 +1978,7 @@ func (x *EndedRow) String() string {
 func (*EndedRow) ProtoMessage() {}
 
 func (x *EndedRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1873,7 +1991,7 @@ func (x *EndedRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedRow.ProtoReflect.Descriptor instead.
 func (*EndedRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EndedRow) GetToken() *Token {
@@ -1936,7 +2054,7 @@ type RequestRow struct {
 
 func (x *RequestRow) Reset() {
 	*x = RequestRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1948,7 +2066,7 @@ func (x *RequestRow) String() string {
 func (*RequestRow) ProtoMessage() {}
 
 func (x *RequestRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1961,7 +2079,7 @@ func (x *RequestRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRow.ProtoReflect.Descriptor instead.
 func (*RequestRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RequestRow) GetPool() string {
@@ -2041,7 +2159,7 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"applied_at\x18\f \x01(\x03R\tappliedAt\"$\n" +
 	"\x0eSnapshotFooter\x12\x12\n" +
-	"\x04rows\x18\x01 \x01(\x04R\x04rows\"\xd5\x04\n" +
+	"\x04rows\x18\x01 \x01(\x04R\x04rows\"\x86\x05\n" +
 	"\x03Row\x122\n" +
 	"\x06policy\x18\x01 \x01(\v2\x18.admit.storage.v1.PolicyH\x00R\x06policy\x12/\n" +
 	"\x04pool\x18\x02 \x01(\v2\x19.admit.storage.v1.PoolRowH\x00R\x04pool\x125\n" +
@@ -2054,7 +2172,8 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\arequest\x18\t \x01(\v2\x1c.admit.storage.v1.RequestRowH\x00R\arequest\x125\n" +
 	"\x06waiter\x18\n" +
 	" \x01(\v2\x1b.admit.storage.v1.WaiterRowH\x00R\x06waiter\x12/\n" +
-	"\x04done\x18\v \x01(\v2\x19.admit.storage.v1.DoneRowH\x00R\x04doneB\x06\n" +
+	"\x04done\x18\v \x01(\v2\x19.admit.storage.v1.DoneRowH\x00R\x04done\x12/\n" +
+	"\x04part\x18\f \x01(\v2\x19.admit.storage.v1.PartRowH\x00R\x04partB\x06\n" +
 	"\x04kind\"\xe4\x01\n" +
 	"\aPoolRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
@@ -2085,7 +2204,7 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x16\n" +
 	"\x06paused\x18\x04 \x01(\bR\x06paused\x125\n" +
 	"\abuckets\x18\x05 \x03(\v2\x1b.admit.storage.v1.BucketRowR\abuckets\x12\x17\n" +
-	"\aidle_at\x18\x06 \x01(\x03R\x06idleAt\"\xde\x01\n" +
+	"\aidle_at\x18\x06 \x01(\x03R\x06idleAt\"\xf8\x01\n" +
 	"\tDemandRow\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\x04R\x06tenant\x12\x12\n" +
 	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x12\n" +
@@ -2094,7 +2213,8 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x06weight\x18\x05 \x01(\x03R\x06weight\x12/\n" +
 	"\x05seats\x18\x06 \x03(\v2\x19.admit.storage.v1.SeatRowR\x05seats\x12\x18\n" +
 	"\abacklog\x18\a \x01(\x03R\abacklog\x12\x1a\n" +
-	"\breported\x18\b \x01(\x03R\breported\"H\n" +
+	"\breported\x18\b \x01(\x03R\breported\x12\x18\n" +
+	"\alingers\x18\t \x01(\x03R\alingers\"H\n" +
 	"\aSeatRow\x12\x12\n" +
 	"\x04seat\x18\x01 \x01(\rR\x04seat\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x17\n" +
@@ -2136,7 +2256,7 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\acadence\x18\x18 \x01(\v2\x1f.admit.storage.v1.CadencePolicyR\acadence\x12\x16\n" +
 	"\x06behind\x18\x19 \x01(\x05R\x06behind\x12\x16\n" +
 	"\x06resume\x18\x1a \x01(\x03R\x06resume\x12\x16\n" +
-	"\x06misses\x18\x1b \x01(\x05R\x06misses\"\xaf\x03\n" +
+	"\x06misses\x18\x1b \x01(\x05R\x06misses\"\xc5\x03\n" +
 	"\tPermitRow\x12-\n" +
 	"\x05token\x18\x01 \x01(\v2\x17.admit.storage.v1.TokenR\x05token\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x16\n" +
@@ -2156,7 +2276,14 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"dedupe_key\x18\r \x01(\tR\tdedupeKey\x12\x1c\n" +
 	"\tuncounted\x18\x0e \x01(\bR\tuncounted\x12\x1a\n" +
 	"\bborrowed\x18\x0f \x01(\bR\bborrowed\x12\x12\n" +
-	"\x04node\x18\x10 \x01(\tR\x04node\"\xca\x03\n" +
+	"\x04node\x18\x10 \x01(\tR\x04node\x12\x14\n" +
+	"\x05batch\x18\x11 \x01(\bR\x05batch\"\x9a\x01\n" +
+	"\aPartRow\x12-\n" +
+	"\x05token\x18\x01 \x01(\v2\x17.admit.storage.v1.TokenR\x05token\x12\x14\n" +
+	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x16\n" +
+	"\x06permit\x18\x03 \x01(\rR\x06permit\x12\x14\n" +
+	"\x05entry\x18\x04 \x01(\tR\x05entry\x12\x1c\n" +
+	"\tcancelled\x18\x05 \x01(\bR\tcancelled\"\xca\x03\n" +
 	"\tWaiterRow\x12-\n" +
 	"\x03key\x18\x01 \x01(\v2\x1b.admit.storage.v1.WaiterKeyR\x03key\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
@@ -2213,7 +2340,7 @@ func file_admit_storage_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_snapshot_proto_rawDescData
 }
 
-var file_admit_storage_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_admit_storage_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_admit_storage_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil), // 0: admit.storage.v1.SnapshotHeader
 	(*SnapshotFooter)(nil), // 1: admit.storage.v1.SnapshotFooter
@@ -2227,43 +2354,46 @@ var file_admit_storage_v1_snapshot_proto_goTypes = []any{
 	(*RouteRow)(nil),       // 9: admit.storage.v1.RouteRow
 	(*EntryRow)(nil),       // 10: admit.storage.v1.EntryRow
 	(*PermitRow)(nil),      // 11: admit.storage.v1.PermitRow
-	(*WaiterRow)(nil),      // 12: admit.storage.v1.WaiterRow
-	(*DoneRow)(nil),        // 13: admit.storage.v1.DoneRow
-	(*EndedRow)(nil),       // 14: admit.storage.v1.EndedRow
-	(*RequestRow)(nil),     // 15: admit.storage.v1.RequestRow
-	(*Policy)(nil),         // 16: admit.storage.v1.Policy
-	(*RetryPolicy)(nil),    // 17: admit.storage.v1.RetryPolicy
-	(*CadencePolicy)(nil),  // 18: admit.storage.v1.CadencePolicy
-	(*Token)(nil),          // 19: admit.storage.v1.Token
-	(*WaiterKey)(nil),      // 20: admit.storage.v1.WaiterKey
+	(*PartRow)(nil),        // 12: admit.storage.v1.PartRow
+	(*WaiterRow)(nil),      // 13: admit.storage.v1.WaiterRow
+	(*DoneRow)(nil),        // 14: admit.storage.v1.DoneRow
+	(*EndedRow)(nil),       // 15: admit.storage.v1.EndedRow
+	(*RequestRow)(nil),     // 16: admit.storage.v1.RequestRow
+	(*Policy)(nil),         // 17: admit.storage.v1.Policy
+	(*RetryPolicy)(nil),    // 18: admit.storage.v1.RetryPolicy
+	(*CadencePolicy)(nil),  // 19: admit.storage.v1.CadencePolicy
+	(*Token)(nil),          // 20: admit.storage.v1.Token
+	(*WaiterKey)(nil),      // 21: admit.storage.v1.WaiterKey
 }
 var file_admit_storage_v1_snapshot_proto_depIdxs = []int32{
-	16, // 0: admit.storage.v1.Row.policy:type_name -> admit.storage.v1.Policy
+	17, // 0: admit.storage.v1.Row.policy:type_name -> admit.storage.v1.Policy
 	3,  // 1: admit.storage.v1.Row.pool:type_name -> admit.storage.v1.PoolRow
 	6,  // 2: admit.storage.v1.Row.tenant:type_name -> admit.storage.v1.TenantRow
 	7,  // 3: admit.storage.v1.Row.demand:type_name -> admit.storage.v1.DemandRow
 	9,  // 4: admit.storage.v1.Row.route:type_name -> admit.storage.v1.RouteRow
 	10, // 5: admit.storage.v1.Row.entry:type_name -> admit.storage.v1.EntryRow
 	11, // 6: admit.storage.v1.Row.permit:type_name -> admit.storage.v1.PermitRow
-	14, // 7: admit.storage.v1.Row.ended:type_name -> admit.storage.v1.EndedRow
-	15, // 8: admit.storage.v1.Row.request:type_name -> admit.storage.v1.RequestRow
-	12, // 9: admit.storage.v1.Row.waiter:type_name -> admit.storage.v1.WaiterRow
-	13, // 10: admit.storage.v1.Row.done:type_name -> admit.storage.v1.DoneRow
-	4,  // 11: admit.storage.v1.PoolRow.lanes:type_name -> admit.storage.v1.LaneRow
-	5,  // 12: admit.storage.v1.PoolRow.buckets:type_name -> admit.storage.v1.BucketRow
-	5,  // 13: admit.storage.v1.TenantRow.buckets:type_name -> admit.storage.v1.BucketRow
-	8,  // 14: admit.storage.v1.DemandRow.seats:type_name -> admit.storage.v1.SeatRow
-	17, // 15: admit.storage.v1.EntryRow.retry:type_name -> admit.storage.v1.RetryPolicy
-	18, // 16: admit.storage.v1.EntryRow.cadence:type_name -> admit.storage.v1.CadencePolicy
-	19, // 17: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
-	20, // 18: admit.storage.v1.WaiterRow.key:type_name -> admit.storage.v1.WaiterKey
-	19, // 19: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
-	19, // 20: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	15, // 7: admit.storage.v1.Row.ended:type_name -> admit.storage.v1.EndedRow
+	16, // 8: admit.storage.v1.Row.request:type_name -> admit.storage.v1.RequestRow
+	13, // 9: admit.storage.v1.Row.waiter:type_name -> admit.storage.v1.WaiterRow
+	14, // 10: admit.storage.v1.Row.done:type_name -> admit.storage.v1.DoneRow
+	12, // 11: admit.storage.v1.Row.part:type_name -> admit.storage.v1.PartRow
+	4,  // 12: admit.storage.v1.PoolRow.lanes:type_name -> admit.storage.v1.LaneRow
+	5,  // 13: admit.storage.v1.PoolRow.buckets:type_name -> admit.storage.v1.BucketRow
+	5,  // 14: admit.storage.v1.TenantRow.buckets:type_name -> admit.storage.v1.BucketRow
+	8,  // 15: admit.storage.v1.DemandRow.seats:type_name -> admit.storage.v1.SeatRow
+	18, // 16: admit.storage.v1.EntryRow.retry:type_name -> admit.storage.v1.RetryPolicy
+	19, // 17: admit.storage.v1.EntryRow.cadence:type_name -> admit.storage.v1.CadencePolicy
+	20, // 18: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
+	20, // 19: admit.storage.v1.PartRow.token:type_name -> admit.storage.v1.Token
+	21, // 20: admit.storage.v1.WaiterRow.key:type_name -> admit.storage.v1.WaiterKey
+	20, // 21: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
+	20, // 22: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_snapshot_proto_init() }
@@ -2285,6 +2415,7 @@ func file_admit_storage_v1_snapshot_proto_init() {
 		(*Row_Request)(nil),
 		(*Row_Waiter)(nil),
 		(*Row_Done)(nil),
+		(*Row_Part)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2292,7 +2423,7 @@ func file_admit_storage_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_snapshot_proto_rawDesc), len(file_admit_storage_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
