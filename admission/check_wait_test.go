@@ -5,7 +5,7 @@ import "slices"
 // checkWaiters checks that each waiter stands where its row says: in its demand's
 // queue or at its lock while somebody listens, else nowhere.
 func (c *census) checkWaiters() {
-	type count struct{ queued, locked, waiting int64 }
+	type count struct{ queued, locked int64 }
 	demands, pools, tenants, lanes := map[*demand]*count{}, map[*pool]int64{}, map[*tenant]int64{}, map[*lane]int64{}
 	locks, ids, queued := map[*lock]int64{}, 0, 0
 	jobs := map[*job]int{}
