@@ -80,11 +80,12 @@ func (s *State) settleLease(op Op) Result {
 // passTime lets time alone do its work: permits expire, waits and reports end,
 // tokens come, what is old is forgotten.
 func (s *State) passTime() {
-	budget := expireLimit
+	budget, sweeps := expireLimit, sweepLimit
 	for _, p := range s.pools.list {
 		budget = s.expire(p, budget)
 		budget = s.endWaits(p, budget)
 		s.endReports(p)
+		sweeps = s.sweep(p, sweeps)
 		s.wake(p)
 		s.forgetOld(p)
 		s.forgetDone(p)
@@ -101,6 +102,10 @@ func (s *State) reindex(op Op) Result {
 		return s.unschedule(op)
 	case *ReportDemand:
 		return s.reportDemand(op)
+	case *Redrive:
+		return s.redrive(op)
+	case *PurgeDead:
+		return s.purge(op)
 	}
 	return nil
 }

@@ -12,8 +12,9 @@ type partRow struct {
 	token     Token
 	fence     int64
 	permit    permitKey
-	// entry is the key of the claimed entry.
-	entry string
+	// entry is the key of the claimed entry, and letter which of its occurrences.
+	entry  string
+	letter uint64
 }
 
 // partItem keys a part in State.parts.
@@ -72,6 +73,18 @@ func (h holding) entry() string {
 		return h.part.entry
 	}
 	return h.permit.entry
+}
+
+func (h holding) letter() uint64 {
+	if h.part != nil {
+		return h.part.letter
+	}
+	return h.permit.letter
+}
+
+// claimed returns the entry that is claimed by what is held and not cancelled.
+func (s *State) claimed(h holding) *entryRow {
+	return s.occurrence(h.permit.demand.tenant, h.entry(), h.letter())
 }
 
 func (h holding) cancelled() bool {
@@ -136,7 +149,7 @@ func (d *dispatch) claimBatch(q *poll, dm *demand, entries []*entryRow) {
 			version: d.version,
 			token:   Token{Epoch: d.epoch, Index: d.index, Position: d.positions, Nonce: claimNonce(q.op.Nonce, len(q.tokens))},
 			fence:   int64(d.epoch)<<fenceBits | d.grants,
-			permit:  p.token.key(), entry: e.key,
+			permit:  p.token.key(), entry: e.key, letter: e.letter,
 		}
 		d.parts.Set(partItem{part.token.key(), part})
 		e.claim = part.token.key()
@@ -168,7 +181,7 @@ func (s *State) end(p *permitRow) int {
 			h.part = s.firstPart(p)
 		}
 		if !h.cancelled() && h.entry() != "" {
-			s.finish(s.entry(p.demand.tenant, h.entry()), OutcomeExpired, false, ended)
+			s.finish(h, OutcomeExpired, false, ended)
 		}
 		s.letGo(h, false)
 		if s.permit(p.token.key()) == nil {

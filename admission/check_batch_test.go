@@ -7,7 +7,7 @@ func (c *census) holds(e *entryRow) bool {
 	if part := c.part(e.claim); part != nil {
 		h = holding{c.permit(part.permit), part}
 	}
-	return h.permit != nil && !h.cancelled() && h.entry() == e.key && h.permit.demand.tenant == e.demand().tenant
+	return h.permit != nil && !h.cancelled() && h.entry() == e.key && h.letter() == e.letter && h.permit.demand.tenant == e.demand().tenant
 }
 
 // checkParts checks that every part belongs to a batch, and counts the claims.

@@ -161,7 +161,7 @@ func TestImagesAreReadBesideApply(t *testing.T) {
 			during = im.Digest()
 			for _, pool := range poolNames {
 				im.ListEntries(ListFilter{Pool: pool}, beginning, 0, 10)
-				im.ListDead(pool, "", "", "", 0, 10)
+				im.ListDead(pool, DeadFilter{}, DeadPlace{}, 10)
 			}
 		})
 		for range number(t, "entries beside", 1, 10) {

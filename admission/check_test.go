@@ -117,7 +117,7 @@ func (c *census) checkEntries() {
 		where := "entry " + d.tenant.id + "/" + e.key
 		c.equal(where+" is keyed by its names", entryItem{i.tenant, i.key, i.letter, e}, e.item())
 		c.equal(where+" has a known demand", d.row != nil && slices.Contains(d.tenant.demands, d), true)
-		c.equal(where+" is dead if it is a letter", e.letter == 0 || e.state == entryDead, true)
+		c.equal(where+" is dead or redriven if it is a letter", e.letter == 0 || e.state == entryDead || e.past.redriven, true)
 		c.equal(where+" is not dead if it recurs", e.recur == nil || e.state != entryDead, true)
 		p := d.tenant.pool
 		entries[p]++
@@ -141,6 +141,8 @@ func (c *census) checkEntries() {
 			c.equal(where+" is claimed by a live permit that names it", c.holds(e), true)
 		case entryDead:
 			dead[p]++
+			at, ok := p.graves.Get(grave{seq: e.seq})
+			c.equal(where+" has a grave", ok && at.entry == e, true)
 		default:
 			c.Errorf("%s is in no state: %d", where, e.state)
 		}
@@ -150,7 +152,7 @@ func (c *census) checkEntries() {
 	c.equal("entries delayed", c.delayed.Len(), delayed)
 	for _, p := range c.pools.list {
 		c.equal("pool "+p.name+" entries", p.entries, entries[p])
-		c.equal("pool "+p.name+" dead", p.dead, dead[p])
+		c.equal("pool "+p.name+" dead", int64(p.graves.Len()), dead[p])
 		c.equal("pool "+p.name+" categories", p.categoryUse, maps.Collect(maps.All(categories[p])))
 		for _, l := range p.lanes {
 			c.equal("lane "+l.name+" entries", l.entries, lanes[l])

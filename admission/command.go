@@ -212,11 +212,51 @@ type Schedule struct {
 	Entries []EntrySpec
 }
 
-// Unschedule removes an entry. Its result is an *UnscheduleResult.
+// Unschedule removes an entry, and what was redriven of its occurrences. Its result is an *UnscheduleResult.
 type Unschedule struct {
 	Pool   string
 	Tenant string
 	Key    string
+}
+
+// DeadFilter selects dead entries of a pool. Empty fields select all.
+type DeadFilter struct {
+	Tenant    string
+	Lane      string
+	KeyPrefix string
+	// Outcome is how the last attempt ended.
+	Outcome Outcome
+}
+
+// DeadCursor is where a Redrive or PurgeDead goes on where one before it ended.
+// The zero cursor is the beginning.
+type DeadCursor struct {
+	// After and Until are places among the dead: that of the last one looked at,
+	// and the last one that the first call could mean.
+	After, Until uint64
+	// Due is when the next one that is redriven comes due, at the rate.
+	Due Wall
+}
+
+// Redrive puts up to Limit dead entries back into line, those first that have
+// been dead for longest. Its result is a *DeadResult.
+type Redrive struct {
+	Pool   string
+	Filter DeadFilter
+	// Limit is 1 to MaxRedrive.
+	Limit int
+	// PerSecond spreads their due times, 0 not.
+	PerSecond int64
+	From      DeadCursor
+}
+
+// PurgeDead drops up to Limit dead entries. Its result is a *DeadResult.
+type PurgeDead struct {
+	Pool   string
+	Filter DeadFilter
+	// Limit is 1 to MaxRedrive.
+	Limit int
+	From  DeadCursor
 }
 
 func (TermStart) isOp()     {}
@@ -230,3 +270,5 @@ func (*Renew) isOp()        {}
 func (*Release) isOp()      {}
 func (*Schedule) isOp()     {}
 func (Unschedule) isOp()    {}
+func (*Redrive) isOp()      {}
+func (*PurgeDead) isOp()    {}

@@ -132,6 +132,7 @@ func (s *State) configurePool(p *pool, cfg *PoolPolicy) {
 	p.maxPause = firstOf(cfg.MaxPause, defaultMaxPause)
 	p.lockMax, p.shadow = firstOf(cfg.LockMaxActive, 1), cfg.Shadow
 	p.doneRetention = firstOf(cfg.DoneRetention, defaultDoneRetention)
+	p.deadRetention = firstOf(cfg.DeadRetention, defaultDeadRetention)
 	p.configureLanes(cfg)
 	p.cadences = make(map[string]*CadencePolicy, len(cfg.Cadences))
 	for _, c := range cfg.Cadences {

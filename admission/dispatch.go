@@ -187,7 +187,7 @@ func (d *dispatch) claim(q *poll, dm *demand, e *entryRow) {
 	}
 	e = entries[0]
 	p := d.grant(dm, order{
-		cost: 1, ttl: q.op.TTL, nonce: claimNonce(q.op.Nonce, len(q.tokens)), worker: q.op.WorkerID, node: q.op.Node.ID, entry: e.key,
+		cost: 1, ttl: q.op.TTL, nonce: claimNonce(q.op.Nonce, len(q.tokens)), worker: q.op.WorkerID, node: q.op.Node.ID, entry: e.key, letter: e.letter,
 	})
 	e.claim = p.token.key()
 	q.count(dm)

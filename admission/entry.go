@@ -23,10 +23,8 @@ type entryRow struct {
 	relative bool
 	// unstarted counts how often it was given back unstarted.
 	unstarted uint8
-	// outcome is how the last attempt of a dead entry ended.
-	outcome Outcome
-	// letter tells the dead letter of an occurrence from its recurring entry; 0
-	// for every other entry.
+	// letter tells an occurrence that died from its recurring entry; 0 for every
+	// other entry.
 	letter uint64
 	// attempts counts those begun.
 	attempts    int32
@@ -42,11 +40,14 @@ type entryRow struct {
 	key      string
 	category string
 	group    string
-	// due is when it may be claimed next, first when it first came due.
+	// due is when it may be claimed next. first and seq are its place in line:
+	// when it first came due, then the order of arrival. Of a dead one seq is its
+	// place among the dead.
 	due, first Wall
 	seq        uint64
 	claim      permitKey
-	diedAt     Wall
+	// past is what failed attempts left, nil while none has failed.
+	past *past
 }
 
 // entryItem keys an entry in State.entries.
@@ -73,11 +74,15 @@ func (e *entryRow) place() place    { return place{e.first, e.seq} }
 func (e *entryRow) demand() *demand { return e.route.demand }
 
 // entry returns the tenant's entry of that key, or nil.
-func (s *State) entry(t *tenant, key string) *entryRow {
+func (s *State) entry(t *tenant, key string) *entryRow { return s.occurrence(t, key, 0) }
+
+// occurrence returns the entry, or with a letter one that died of its
+// occurrences, or nil.
+func (s *State) occurrence(t *tenant, key string, letter uint64) *entryRow {
 	if !t.known() {
 		return nil
 	}
-	found, _ := s.entries.Get(entryItem{tenant: t.num, key: key})
+	found, _ := s.entries.Get(entryItem{tenant: t.num, key: key, letter: letter})
 	return found.row
 }
 
@@ -103,7 +108,7 @@ func (s *State) insertEntry(e *entryRow) {
 	d.lane.entries++
 	p.categoryUse[e.category]++
 	if e.state == entryDead {
-		p.dead++
+		p.graves.Set(grave{e.seq, e})
 	}
 }
 
@@ -119,14 +124,15 @@ func (s *State) removeEntry(e *entryRow) {
 		delete(p.categoryUse, e.category)
 	}
 	if e.state == entryDead {
-		p.dead--
+		p.graves.Delete(grave{seq: e.seq})
 	}
 	s.noteIdle(d.tenant)
 }
 
 // finish ends a claim on an entry as its worker, or its absence, says. at is
 // when the attempt ended.
-func (s *State) finish(e *entryRow, outcome Outcome, hit bool, at Wall) {
+func (s *State) finish(h holding, outcome Outcome, hit bool, at Wall) {
+	e := s.claimed(h)
 	if outcome == OutcomeDone && e.recur == nil {
 		s.removeEntry(e)
 		return
@@ -148,11 +154,19 @@ func (s *State) finish(e *entryRow, outcome Outcome, hit bool, at Wall) {
 	case outcome == OutcomeThrottled:
 		e.attempts--
 		s.requeue(e, e.due)
-	case outcome == OutcomeDead || e.attempts >= e.maxAttempts:
-		s.bury(e, outcome, at)
 	default:
-		s.requeue(e, at.Add(backoff(e.retry, e.key, e.attempts)))
+		e.noteFailure(Attempt{Number: e.attempts, Outcome: outcome, EndedAt: at, WorkerID: h.permit.worker})
+		s.retry(e, outcome, at)
 	}
+}
+
+// retry queues an entry whose attempt failed at that time, or buries it.
+func (s *State) retry(e *entryRow, outcome Outcome, at Wall) {
+	if outcome == OutcomeDead || e.attempts >= e.maxAttempts {
+		s.bury(e, at)
+		return
+	}
+	s.requeue(e, at.Add(backoff(e.retry, e.key, e.attempts)))
 }
 
 // freeReturns is how often an entry may be given back unstarted.
@@ -163,44 +177,6 @@ func (s *State) requeue(e *entryRow, due Wall) {
 	s.enqueue(e)
 }
 
-// bury ends an entry that failed for good. A recurring one leaves a dead letter
-// of this occurrence and goes on as after a miss at that time.
-func (s *State) bury(e *entryRow, outcome Outcome, at Wall) {
-	if e.recur != nil {
-		s.makeRoomForLetter(e)
-		letter := *e
-		letter.letter, letter.recur = e.seq, nil
-		letter.state, letter.outcome, letter.diedAt = entryDead, outcome, s.w
-		s.insertEntry(&letter)
-		s.recur(e, false, at)
-		return
-	}
-	e.state, e.outcome, e.diedAt = entryDead, outcome, s.w
-	e.demand().tenant.pool.dead++
-}
-
-// keptLetters is how many dead letters of one key are kept.
-const keptLetters = 64
-
-// makeRoomForLetter drops the oldest dead letter under the entry's key where as
-// many are kept as may be.
-func (s *State) makeRoomForLetter(e *entryRow) {
-	var oldest *entryRow
-	kept := 0
-	s.entries.Ascend(entryItem{tenant: e.demand().tenant.num, key: e.key, letter: 1}, func(i entryItem) bool {
-		if i.tenant != e.demand().tenant.num || i.key != e.key {
-			return false
-		}
-		if kept++; oldest == nil {
-			oldest = i.row
-		}
-		return true
-	})
-	if kept >= keptLetters {
-		s.removeEntry(oldest)
-	}
-}
-
 // recur queues the next occurrence of a recurring entry whose claim ended at that
 // time.
 func (s *State) recur(e *entryRow, hit bool, at Wall) {
@@ -208,7 +184,7 @@ func (s *State) recur(e *entryRow, hit bool, at Wall) {
 	e.recur = &next
 	s.seq++
 	e.seq = s.seq
-	e.attempts, e.unstarted = 0, 0
+	e.attempts, e.unstarted, e.past = 0, 0, nil
 	e.first = due
 	s.requeue(e, due)
 }

@@ -58,10 +58,18 @@ func unknownCadence(pool, cadence string) *Error {
 	}
 }
 
-func entryNotFound(op Unschedule) *Error {
+func entryNotFound(pool, tenant, key string) *Error {
 	return &Error{
 		Reason: EntryNotFound, Field: "key", Message: "there is no such entry",
-		Meta: []string{"pool", op.Pool, "tenant", op.Tenant, "key", op.Key},
+		Meta: []string{"pool", pool, "tenant", tenant, "key", key},
+	}
+}
+
+// noLane is an error of a filter's field.
+func noLane(field, pool, lane string) *Error {
+	return &Error{
+		Reason: InvalidField, Field: field, Message: "the pool has no such lane",
+		Meta: []string{"pool", pool, "lane", lane},
 	}
 }
 

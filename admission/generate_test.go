@@ -60,11 +60,12 @@ func drawPolicy(t *rapid.T) Policy {
 
 func drawPool(t *rapid.T, name string) PoolPolicy {
 	p := PoolPolicy{
-		Name:      name,
-		MaxActive: one[int64](t, "max_active", 0, 1, 3, 6),
-		PermitTTL: one(t, "permit_ttl", 0, 0, time.Second, 5*time.Second),
-		MaxPause:  one(t, "max_pause", 0, 2*time.Second),
-		Retry:     RetryPolicy{MaxAttempts: int32(number(t, "max_attempts", 0, 3)), Base: one(t, "base", 0, 700*time.Millisecond)},
+		Name:          name,
+		MaxActive:     one[int64](t, "max_active", 0, 1, 3, 6),
+		PermitTTL:     one(t, "permit_ttl", 0, 0, time.Second, 5*time.Second),
+		MaxPause:      one(t, "max_pause", 0, 2*time.Second),
+		DeadRetention: one(t, "dead_retention", 0, time.Minute, 5*time.Minute),
+		Retry:         RetryPolicy{MaxAttempts: int32(number(t, "max_attempts", 0, 3)), Base: one(t, "base", 0, 700*time.Millisecond)},
 	}
 	p.LockMaxActive, p.DoneRetention = one[int64](t, "lock_max_active", 0, 0, 2), one(t, "done_retention", 0, time.Second, time.Minute)
 	p.Shadow = odds(t, "shadow", 16)
@@ -248,6 +249,8 @@ type history struct {
 	*rapid.T
 	*State
 	tokens []Token
+	// cursors are those that were given out by redrives and purges.
+	cursors []DeadCursor
 	// sent are operations that a client may send again.
 	sent []Op
 	// highest is the latest wall so far: below it due times can't be recounted.
@@ -282,6 +285,7 @@ func (h *history) apply(e Entry) []Result {
 	}
 	h.follow(e, results)
 	h.noteTokens()
+	h.noteCursors(results)
 	for _, end := range h.Ended() {
 		h.tally.Ended(end)
 	}
@@ -333,7 +337,7 @@ func (h *history) later(d time.Duration, ops ...Op) Entry {
 var opKinds = func() (kinds []string) {
 	often := map[string]int{
 		"acquire": 12, "next_due": 10, "schedule": 12, "release": 12, "renew": 5, "again": 6,
-		"unschedule": 3, "pause": 3, "policy": 2, "term": 1, "detach": 3, "report": 3,
+		"unschedule": 3, "redrive": 3, "purge": 1, "pause": 3, "policy": 2, "term": 1, "detach": 3, "report": 3,
 	}
 	for _, kind := range slices.Sorted(maps.Keys(often)) {
 		kinds = append(kinds, slices.Repeat([]string{kind}, often[kind])...)
@@ -376,6 +380,10 @@ func (h *history) drawOp(t *rapid.T, wall Wall) Op {
 		return r
 	case "unschedule":
 		return Unschedule{Pool: h.drawPoolName(t), Tenant: one(t, "tenant", tenantNames...), Key: one(t, "key", keyNames...)}
+	case "redrive":
+		return h.drawRedrive(t)
+	case "purge":
+		return h.drawPurge(t)
 	case "pause":
 		return h.drawPause(t)
 	case "detach":

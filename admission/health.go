@@ -18,7 +18,7 @@ func (s *State) poolHealth(p *pool, at Instant, w Wall) PoolHealth {
 	v := s.shedView(p, at, w)
 	h := PoolHealth{
 		Pool: p.name, MaxActive: p.maxActive, Active: p.active, Waiting: p.waiting, Tenants: int64(len(p.tenants)),
-		Entries: p.entries - p.dead, Dead: p.dead, Skipped: p.skipped, Held: v.totals(),
+		Entries: p.entries - int64(p.graves.Len()), Dead: int64(p.graves.Len()), Swept: p.swept, Skipped: p.skipped, Held: v.totals(),
 	}
 	for _, l := range p.lanes {
 		h.Lanes = append(h.Lanes, LaneHealth{LaneState: l.state(w), Active: l.active, Paused: l.paused})

@@ -1,21 +1,28 @@
 package admission
 
 import (
-	"maps"
+	"cmp"
+	"slices"
 	"time"
 )
 
 // lives is the law of entries: each is queued, claimed or dead as what happened
-// to it says, and goes only by being done or removed [I5]. A recurring one goes
-// on instead, and leaves a letter of each occurrence that died. The law follows
-// every entry from outside.
+// to it says, and goes only by being done, removed or too old [I5]. A recurring
+// one goes on instead, and leaves a letter of each occurrence that died. The law
+// follows every entry from outside.
 type lives struct {
-	entries map[[3]string]*life
+	entries map[lifeKey]*life
 	claims  map[Token]*life
-	letters map[letter]int
 	skipped map[*pool]int64
+	dead
 	// at are the claims' ends as told to their holders, on the lease clock.
 	leases leases
+}
+
+// lifeKey names an entry, or with a letter one of its occurrences that died.
+type lifeKey struct {
+	pool, tenant, key string
+	letter            uint64
 }
 
 type life struct {
@@ -28,21 +35,19 @@ type life struct {
 	soonest, latest Wall
 	base, max       time.Duration
 	claim           Token
-	names           [3]string
-	rhythm          rhythm
-}
-
-// letter is a dead occurrence of a recurring entry. A cadence may come to one
-// time twice, where the wall steps back.
-type letter struct {
-	names [3]string
-	first Wall
+	worker          string
+	lifeKey
+	lane   string
+	seq    uint64 // as the state has it
+	rhythm rhythm
+	fate
 }
 
 func (l *lives) see(h *history, e Entry, results []Result) {
 	if l.entries == nil {
-		l.entries, l.claims = map[[3]string]*life{}, map[Token]*life{}
-		l.letters, l.skipped = map[letter]int{}, map[*pool]int64{}
+		l.entries, l.claims = map[lifeKey]*life{}, map[Token]*life{}
+		l.skipped = map[*pool]int64{}
+		l.dead.begin()
 	}
 	before := map[Token]Instant{}
 	for token := range l.claims {
@@ -53,6 +58,7 @@ func (l *lives) see(h *history, e Entry, results []Result) {
 	l.releases(h, e, results)
 	l.leases.see(h, e, results)
 	l.expiries(h, before)
+	l.sweeps(h)
 	l.schedules(h, e, results)
 	l.newClaims(h, e, results)
 	l.compare(h)
@@ -67,23 +73,35 @@ func (l *lives) releases(h *history, e Entry, results []Result) {
 		}
 		if x := l.claims[op.Token]; x != nil {
 			delete(l.claims, op.Token)
-			l.end(x, op.Outcome, !op.Miss, h.w)
+			l.end(h, x, op.Outcome, !op.Miss, h.w)
 		}
 	}
 }
 
 // end follows an attempt's end.
-func (l *lives) end(x *life, outcome Outcome, hit bool, at Wall) {
+func (l *lives) end(h *history, x *life, outcome Outcome, hit bool, at Wall) {
 	switch {
 	case outcome == OutcomeDone && x.rhythm.recurs():
 		x.recur(hit, at)
 	case outcome == OutcomeDone:
-		delete(l.entries, x.names)
+		delete(l.entries, x.lifeKey)
 	case outcome == OutcomeThrottled, outcome == OutcomeNotStarted && x.unstarted < 3:
 		if x.attempts--; outcome == OutcomeNotStarted {
 			x.unstarted++
 		}
 		x.state = entryQueued
+	default:
+		if outcome == OutcomeNotStarted {
+			outcome = OutcomeFailed
+		}
+		x.fail(outcome, at)
+		l.retry(h, x, outcome, at)
+	}
+}
+
+// retry follows what comes of a failed attempt.
+func (l *lives) retry(h *history, x *life, outcome Outcome, at Wall) {
+	switch {
 	case outcome != OutcomeDead && x.attempts < x.most:
 		wait := x.max
 		if n := x.attempts - 1; n < 30 && x.base<<n < x.max {
@@ -91,10 +109,13 @@ func (l *lives) end(x *life, outcome Outcome, hit bool, at Wall) {
 		}
 		x.state, x.soonest, x.latest = entryQueued, at.Add(wait/2), at.Add(wait)
 	case x.rhythm.recurs():
-		l.letters[letter{x.names, x.first}]++
+		letter := *x
+		letter.letter, letter.rhythm = x.seq, rhythm{}
+		l.entries[letter.lifeKey] = &letter
+		l.bury(h, &letter)
 		x.recur(false, at)
 	default:
-		x.state = entryDead
+		l.bury(h, x)
 	}
 }
 
@@ -103,16 +124,25 @@ func (x *life) recur(hit bool, at Wall) {
 	x.first = x.rhythm.next(x.first, hit, at)
 	x.state, x.attempts, x.unstarted = entryQueued, 0, 0
 	x.soonest, x.latest = x.first, x.first
+	x.fate = fate{}
 }
 
 // expiries follows claims whose holder vanished.
 func (l *lives) expiries(h *history, before map[Token]Instant) {
 	now := h.t.Add(-l.leases.offset)
-	for token, x := range l.claims {
-		if p := l.leases.held[token]; p.ended == LeaseLost {
-			delete(l.claims, token)
-			l.end(x, OutcomeExpired, false, h.w.Add(-now.Sub(before[token])))
+	var lost []Token
+	for token := range l.claims {
+		if l.leases.held[token].ended == LeaseLost {
+			lost = append(lost, token)
 		}
+	}
+	slices.SortFunc(lost, func(a, b Token) int {
+		return cmp.Or(cmp.Compare(before[a], before[b]), cmp.Compare(a.Index, b.Index), cmp.Compare(a.Position, b.Position))
+	})
+	for _, token := range lost {
+		x := l.claims[token]
+		delete(l.claims, token)
+		l.end(h, x, OutcomeExpired, false, h.w.Add(-now.Sub(before[token])))
 	}
 }
 
@@ -123,7 +153,7 @@ func (l *lives) schedules(h *history, e Entry, results []Result) {
 		case *Schedule:
 			for k, row := range results[i].(*ScheduleResult).Entries {
 				spec := op.Entries[k]
-				key := [3]string{op.Pool, spec.Tenant, spec.Key}
+				key := lifeKey{pool: op.Pool, tenant: spec.Tenant, key: spec.Key}
 				known := l.entries[key] != nil
 				want(h, "schedule knows the entry", row.Status == ScheduleUnchanged || row.Status == ScheduleReplaced,
 					known && row.Status != ScheduleError)
@@ -133,30 +163,43 @@ func (l *lives) schedules(h *history, e Entry, results []Result) {
 				}
 			}
 		case Unschedule:
-			key := [3]string{op.Pool, op.Tenant, op.Key}
-			r := results[i].(*UnscheduleResult)
-			want(h, "unschedule knows the entry", r.Err == nil, l.entries[key] != nil)
-			if x := l.entries[key]; x != nil {
-				want(h, "unschedule knows the claim", r.WasClaimed, x.state == entryClaimed)
-				l.forget(key)
-			}
+			l.unschedule(h, op, results[i].(*UnscheduleResult))
+		case *Redrive:
+			l.redrive(h, l, op, results[i].(*DeadResult))
+		case *PurgeDead:
+			l.purge(h, l, op, results[i].(*DeadResult))
 		}
 	}
 }
 
+// unschedule takes an entry along with what was redriven of it.
+func (l *lives) unschedule(h *history, op Unschedule, r *UnscheduleResult) {
+	found, claimed := false, false
+	for key, x := range l.entries {
+		same := key.pool == op.Pool && key.tenant == op.Tenant && key.key == op.Key
+		if same && (key.letter == 0 || x.state != entryDead) {
+			found, claimed = true, claimed || x.state == entryClaimed
+			l.forget(key)
+		}
+	}
+	want(h, "unschedule knows the entry", r.Err == nil, found)
+	want(h, "unschedule knows the claim", r.WasClaimed, claimed)
+}
+
 // forget drops an entry; a claim on it is cancelled.
-func (l *lives) forget(key [3]string) {
+func (l *lives) forget(key lifeKey) {
 	if x := l.entries[key]; x != nil {
 		delete(l.claims, x.claim)
 		delete(l.entries, key)
+		l.exhume(x)
 	}
 }
 
-func (h *history) begun(names [3]string, spec EntrySpec) *life {
-	pool := h.poolPolicy(names[0])
+func (h *history) begun(key lifeKey, spec EntrySpec) *life {
+	pool := h.poolPolicy(key.pool)
 	retry := pool.Retry
 	x := &life{
-		names: names, rhythm: pool.rhythm(spec),
+		lifeKey: key, rhythm: pool.rhythm(spec),
 		state: entryQueued, first: spec.DueAt, most: firstOf(spec.MaxAttempts, retry.MaxAttempts, 5),
 		base: firstOf(retry.Base, time.Second), max: firstOf(retry.Max, time.Hour),
 	}
@@ -175,17 +218,18 @@ func (l *lives) newClaims(h *history, e Entry, results []Result) {
 			continue
 		}
 		for _, c := range r.Claims {
-			x := l.entries[[3]string{op.(*NextDue).Pool, c.Permit.Tenant, c.Key}]
+			letter := h.holder(c.Permit.Token).letter()
+			x := l.entries[lifeKey{op.(*NextDue).Pool, c.Permit.Tenant, c.Key, letter}]
 			if x == nil || x.state != entryQueued {
 				h.Fatalf("claimed what is not queued: %+v", c)
 			}
-			x.state, x.claim = entryClaimed, c.Permit.Token
+			x.state, x.claim, x.worker = entryClaimed, c.Permit.Token, op.(*NextDue).WorkerID
 			x.attempts++
 			want(h, "attempt", c.Attempt, x.attempts)
-			want(h, "first due time", c.DueAt, x.first)
+			want(h, "first due time", c.DueAt, x.cameDue())
 			catchUp, lost := x.rhythm.claimed(c.DueAt, h.w)
 			want(h, "catch-up", c.CatchUp, catchUp)
-			l.skipped[h.pools.byName(x.names[0])] += lost
+			l.skipped[h.pools.byName(x.pool)] += lost
 			want(h, "claimed when due", x.soonest <= h.highest, true) // it may have come due before the wall stepped back
 			l.claims[x.claim] = x
 		}
@@ -196,26 +240,24 @@ func (l *lives) newClaims(h *history, e Entry, results []Result) {
 func (l *lives) compare(h *history) {
 	for _, p := range h.pools.list {
 		want(h, "skipped by "+p.name, p.skipped, l.skipped[p])
+		want(h, "swept by "+p.name, p.swept, l.swept[p.name])
 	}
-	letters := map[letter]int{}
-	live := 0
 	h.entries.Scan(func(i entryItem) bool {
 		e := i.row
 		t := e.demand().tenant
 		where := "entry " + t.pool.name + "/" + t.id + "/" + e.key
-		if e.letter != 0 {
-			letters[letter{[3]string{t.pool.name, t.id, e.key}, e.first}]++
-			want(h, where+" letter's state", e.state, entryDead)
-			return true
-		}
-		live++
-		x := l.entries[[3]string{t.pool.name, t.id, e.key}]
+		x := l.entries[lifeKey{t.pool.name, t.id, e.key, e.letter}]
 		if x == nil {
 			h.Fatalf("%s came from nowhere", where)
 		}
+		x.seq, x.lane = e.seq, e.demand().lane.name
 		want(h, where+" state", e.state, x.state)
 		want(h, where+" attempts", e.attempts, x.attempts)
 		want(h, where+" first due", e.first, x.first)
+		want(h, where+" came due", e.cameDue(), x.cameDue())
+		if !slices.Equal(e.history(), x.history) {
+			h.Errorf("%s: history %v, want %v", where, e.history(), x.history)
+		}
 		if e.state == entryQueued && (e.due < x.soonest || e.due > x.latest) {
 			h.Errorf("%s is due at %d, want between %d and %d", where, e.due, x.soonest, x.latest)
 		}
@@ -224,8 +266,5 @@ func (l *lives) compare(h *history) {
 		}
 		return true
 	})
-	want(h, "entries", live, len(l.entries))
-	if !maps.Equal(letters, l.letters) {
-		h.Errorf("letters %v, want %v", letters, l.letters)
-	}
+	want(h, "entries", h.entries.Len(), len(l.entries))
 }

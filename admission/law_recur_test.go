@@ -37,7 +37,9 @@ func (r *rhythm) claimed(boundary, now Wall) (catchUp bool, lost int64) {
 				r.lost++
 			}
 		}
-		lost = r.lost
+		if lost = r.lost; r.left == 1 {
+			r.left = 0 // nothing to catch up: a retry looks again
+		}
 	}
 	return r.left > 1, lost
 }
@@ -46,7 +48,7 @@ func (r *rhythm) claimed(boundary, now Wall) (catchUp bool, lost int64) {
 func (r *rhythm) next(first Wall, hit bool, at Wall) Wall {
 	if r.every > 0 {
 		first = first.Add(r.every)
-		if r.left--; r.left == 0 {
+		if r.left = max(r.left-1, 0); r.left == 0 {
 			first = first.Add(time.Duration(r.lost) * r.every)
 			r.lost = 0
 		}
@@ -105,7 +107,9 @@ func (l *grids) see(h *history, e Entry, results []Result) {
 	for i, op := range e.Ops {
 		if r, ok := results[i].(*NextDueResult); ok && !r.Replayed {
 			for _, c := range r.Claims {
-				l.claim(h, op.(*NextDue).Pool, c)
+				if h.holder(c.Permit.Token).letter() == 0 { // what is redriven comes again
+					l.claim(h, op.(*NextDue).Pool, c)
+				}
 			}
 		}
 	}

@@ -93,7 +93,7 @@ func (answers) see(h *history, e Entry, results []Result) {
 			}
 			for _, c := range r.Claims {
 				h.checkGranted(c.Permit)
-				want(h, "claim "+c.Key+" is due", r.Replayed || c.DueAt <= h.w, true)
+				want(h, "claim "+c.Key+" is due", r.Replayed || h.claimed(h.holder(c.Permit.Token)).first <= h.w, true)
 			}
 		case nil:
 			switch op.(type) {

@@ -74,7 +74,7 @@ func (s *State) release(op *Release) *ReleaseResult {
 	if h.cancelled() {
 		res.Result = LeaseCancelled
 	} else if h.entry() != "" {
-		s.finish(s.entry(p.demand.tenant, h.entry()), op.Outcome, !op.Miss, s.w)
+		s.finish(h, op.Outcome, !op.Miss, s.w)
 	}
 	s.letGo(h, res.Result == LeaseReleased && op.Outcome == OutcomeDone)
 	s.remember(h)

@@ -17,8 +17,8 @@ func TestNotStartedIsFreeThreeTimes(t *testing.T) {
 		want(t, "attempt", claims[0].Attempt, 1)
 		s.release(claims[0].Permit.Token, with(OutcomeNotStarted))
 	}
-	dead, err := s.Snapshot().ListDead("p", "", "", "", 0, 9)
-	if err != nil || len(dead) != 1 || dead[0].Outcome != OutcomeFailed {
+	dead, err := s.Snapshot().ListDead("p", DeadFilter{}, DeadPlace{}, 9)
+	if err != nil || len(dead) != 1 || dead[0].History[0].Outcome != OutcomeFailed {
 		t.Errorf("dead: %+v, %v", dead, err)
 	}
 }

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"cmp"
 	"container/heap"
 	"slices"
 	"time"
@@ -16,16 +15,19 @@ type ListFilter struct {
 	DueBefore Wall
 }
 
-// ListedEntry is a queued or claimed entry in a list.
+// ListedEntry is an entry as those see it who look.
 type ListedEntry struct {
-	Tenant      string
-	Key         string
-	Category    string
-	Lane        string
-	Route       string
-	Group       string
-	Claimed     bool
-	DueAt       Wall
+	Tenant   string
+	Key      string
+	Category string
+	Lane     string
+	Route    string
+	Group    string
+	// Claimed and Dead say where it is; neither, and it is queued.
+	Claimed bool
+	Dead    bool
+	DueAt   Wall
+	// FirstDueAt is when it, or this occurrence of it, first came due.
 	FirstDueAt  Wall
 	Seq         uint64
 	Attempts    int32
@@ -33,15 +35,35 @@ type ListedEntry struct {
 	// Every and Cadence are how it comes back, as scheduled.
 	Every   time.Duration
 	Cadence string
+	// History are the latest failed attempts, the oldest first; of an entry that
+	// recurs only those of this occurrence.
+	History []Attempt
+	// DiedAt is when it died; 0 unless it is dead.
+	DiedAt Wall
+	// Place is that in ListDead.
+	Place DeadPlace
 }
 
-// DeadEntry is an entry that failed for good.
-type DeadEntry struct {
-	ListedEntry
-	Outcome Outcome
-	DiedAt  Wall
+// DeadPlace is the place of an entry in ListDead. The zero place is before all.
+type DeadPlace struct {
+	// Tenant is the tenant's number, which no other ever has.
+	Tenant uint64
+	Key    string
 	// Letter tells the occurrences of one recurring entry apart, 0 for others.
 	Letter uint64
+}
+
+// GetEntry shows one entry, also one that is dead.
+func (s *State) GetEntry(pool, tenant, key string) (ListedEntry, *Error) {
+	p := s.pools.byName(pool)
+	if p == nil {
+		return ListedEntry{}, poolNotFound(pool)
+	}
+	e := s.entry(p.tenant(tenant), key)
+	if e == nil {
+		return ListedEntry{}, entryNotFound(pool, tenant, key)
+	}
+	return e.listed(), nil
 }
 
 // ListEntries returns the first limit queued and claimed entries after the given
@@ -51,12 +73,12 @@ func (im *Image) ListEntries(f ListFilter, afterDue Wall, afterSeq uint64, limit
 	if limit <= 0 {
 		return nil, nil
 	}
-	if err := im.checkLane(f.Pool, f.Lane); err != nil {
+	if err := im.checkLane("lane", f.Pool, f.Lane); err != nil {
 		return nil, err
 	}
 	after := place{afterDue, afterSeq}
 	var page latestFirst
-	err := im.entriesOf(f.Pool, f.Tenant, "", func(e *entryRow) bool {
+	err := im.entriesOf(f.Pool, f.Tenant, DeadPlace{}, func(e *entryRow) bool {
 		skip := e.state == entryDead ||
 			f.Lane != "" && e.demand().lane.name != f.Lane ||
 			f.DueBefore != 0 && e.due >= f.DueBefore ||
@@ -82,70 +104,66 @@ func (im *Image) ListEntries(f ListFilter, afterDue Wall, afterSeq uint64, limit
 }
 
 // checkLane refuses a lane that the pool does not have.
-func (im *Image) checkLane(pool, lane string) *Error {
+func (im *Image) checkLane(field, pool, lane string) *Error {
 	for _, p := range im.pools {
-		if p.Name != pool || lane == "" {
-			continue
-		}
-		if !slices.ContainsFunc(p.Lanes, func(l LaneRow) bool { return l.Name == lane }) {
-			return &Error{
-				Reason: InvalidField, Field: "lane", Message: "the pool has no such lane",
-				Meta: []string{"pool", pool, "lane", lane},
-			}
+		if p.Name == pool && lane != "" && !slices.ContainsFunc(p.Lanes, func(l LaneRow) bool { return l.Name == lane }) {
+			return noLane(field, pool, lane)
 		}
 	}
 	return nil
 }
 
-// ListDead returns the first limit dead entries after the given key, by tenant
-// in the order in which the pool came to know them, then by key and letter.
-func (im *Image) ListDead(pool, tenant, afterTenant, afterKey string, afterLetter uint64, limit int) ([]DeadEntry, *Error) {
-	var rows []DeadEntry
-	err := im.entriesOf(pool, tenant, afterTenant, func(e *entryRow) bool {
-		shown := e.demand().tenant.id == afterTenant &&
-			(e.key < afterKey || e.key == afterKey && e.letter <= afterLetter)
-		if e.state == entryDead && !shown {
-			rows = append(rows, DeadEntry{e.listed(), e.outcome, e.diedAt, e.letter})
+// ListDead returns the first limit dead entries after the given place that the
+// filter selects, by tenant in the order in which the pool came to know them, then
+// by key and letter.
+func (im *Image) ListDead(pool string, f DeadFilter, after DeadPlace, limit int) ([]ListedEntry, *Error) {
+	if err := im.checkLane("filter.lane", pool, f.Lane); err != nil {
+		return nil, err
+	}
+	var rows []ListedEntry
+	after.Letter++
+	err := im.entriesOf(pool, f.Tenant, after, func(e *entryRow) bool {
+		if e.state == entryDead && f.selects(e) && len(rows) < limit {
+			rows = append(rows, e.listed())
 		}
 		return len(rows) < limit
 	})
 	return rows, err
 }
 
-// entriesOf calls fn with the pool's entries, of one tenant if it is named, from
-// the tenant `from` on if that is.
-func (im *Image) entriesOf(pool, tenant, from string, fn func(*entryRow) bool) *Error {
+// entriesOf calls fn with the pool's entries from a place on, of one tenant if it
+// is named.
+func (im *Image) entriesOf(pool, tenant string, from DeadPlace, fn func(*entryRow) bool) *Error {
 	if !slices.ContainsFunc(im.pools, func(p PoolRow) bool { return p.Name == pool }) {
 		return poolNotFound(pool)
 	}
-	tenants := im.tenantsOf(pool)
-	start := uint64(0)
-	if name := cmp.Or(tenant, from); name != "" {
-		start = tenants[name]
-		if start == 0 && tenant != "" {
+	only := uint64(0)
+	if tenant != "" {
+		if only = im.tenantNumber(pool, tenant); only == 0 {
 			return nil // not known: has none
 		}
+		if from.Tenant < only {
+			from = DeadPlace{Tenant: only}
+		}
 	}
-	im.entries.Ascend(entryItem{tenant: start}, func(i entryItem) bool {
-		t := i.row.demand().tenant
-		if tenant != "" && t.num != start {
+	im.entries.Ascend(entryItem{tenant: from.Tenant, key: from.Key, letter: from.Letter}, func(i entryItem) bool {
+		if only != 0 && i.tenant != only {
 			return false
 		}
-		return t.pool.name != pool || fn(i.row)
+		return i.row.demand().tenant.pool.name != pool || fn(i.row)
 	})
 	return nil
 }
 
-// tenantsOf returns the numbers of the pool's tenants.
-func (im *Image) tenantsOf(pool string) map[string]uint64 {
-	nums := map[string]uint64{}
+// tenantNumber returns the number of a pool's tenant, 0 if it is not known.
+func (im *Image) tenantNumber(pool, id string) (num uint64) {
 	im.tenants.Scan(func(t *tenantRow) bool {
-		if t.pool.name == pool {
-			nums[t.id] = t.num
+		if t.pool.name == pool && t.id == id {
+			num = t.num
 		}
-		return true
+		return num == 0
 	})
-	return nums
+	return num
 }
 
 func (e *entryRow) duePlace() place { return place{e.due, e.seq} }
@@ -154,7 +172,12 @@ func (e *entryRow) listed() ListedEntry {
 	row := ListedEntry{
 		Tenant: e.demand().tenant.id, Key: e.key, Category: e.category, Lane: e.demand().lane.name,
 		Route: e.route.name, Group: e.group, Claimed: e.state == entryClaimed,
-		DueAt: e.due, FirstDueAt: e.first, Seq: e.seq, Attempts: e.attempts, MaxAttempts: e.maxAttempts,
+		Dead:  e.state == entryDead,
+		DueAt: e.due, FirstDueAt: e.cameDue(), Seq: e.seq, Attempts: e.attempts, MaxAttempts: e.maxAttempts,
+		History: e.history(), Place: DeadPlace{e.demand().tenant.num, e.key, e.letter},
+	}
+	if row.Dead {
+		row.DiedAt = e.past.diedAt
 	}
 	if r := e.recur; r != nil {
 		row.Every = r.every

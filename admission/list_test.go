@@ -79,9 +79,9 @@ func TestListDead(t *testing.T) {
 	for _, c := range []struct{ tenant, want string }{{"", "[a/1 a/2 b/1]"}, {"a", "[a/1 a/2]"}, {"z", "[]"}} {
 		for size := 1; size <= 4; size++ {
 			got := []string{}
-			tenant, key := "", ""
+			var last DeadPlace
 			for {
-				page, err := im.ListDead("p", c.tenant, tenant, key, 0, size)
+				page, err := im.ListDead("p", DeadFilter{Tenant: c.tenant}, last, size)
 				if err != nil || len(page) > size {
 					t.Fatalf("%d rows, %v", len(page), err)
 				}
@@ -90,8 +90,8 @@ func TestListDead(t *testing.T) {
 				}
 				for _, d := range page {
 					got = append(got, d.Tenant+"/"+d.Key)
-					tenant, key = d.Tenant, d.Key
-					want(t, "end of "+d.Key, d.Outcome, ends[d.Tenant+"/"+d.Key])
+					last = d.Place
+					want(t, "end of "+d.Key, d.History[0].Outcome, ends[d.Tenant+"/"+d.Key])
 				}
 			}
 			want(t, fmt.Sprintf("dead of %q by %d", c.tenant, size), fmt.Sprint(got), c.want)

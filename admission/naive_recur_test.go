@@ -41,6 +41,9 @@ func (e *naiveEntry) measure(p *naivePool, w admission.Wall) {
 			e.left++
 		}
 	}
+	if e.left == 1 {
+		e.left = 0 // nothing is caught up
+	}
 }
 
 // recur lets an entry go on after the end of an occurrence, at a time.

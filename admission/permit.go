@@ -30,8 +30,10 @@ type permitRow struct {
 	expires Instant
 	ttl     time.Duration
 	cost    int64
-	// entry is the key of the claimed entry, or empty.
+	// entry is the key of the claimed entry, or empty, and letter which of its
+	// occurrences.
 	entry  string
+	letter uint64
 	worker string
 	// node is whose part of the tenant's permits it counts in, or empty.
 	node string
@@ -106,6 +108,7 @@ type order struct {
 	nonce     uint64
 	worker    string
 	entry     string
+	letter    uint64
 	node      string
 	lock, job string
 	// slotless says that it takes tokens only; there is a permit to settle by only
@@ -142,7 +145,7 @@ func (s *State) newPermit(d *demand, o order) *permitRow {
 		fence:   int64(s.epoch)<<fenceBits | s.grants,
 		demand:  d,
 		expires: s.lease().Add(ttl),
-		ttl:     ttl, cost: o.cost, entry: o.entry, worker: o.worker, node: o.node, lock: o.lock, job: o.job,
+		ttl:     ttl, cost: o.cost, entry: o.entry, letter: o.letter, worker: o.worker, node: o.node, lock: o.lock, job: o.job,
 	}
 }
 

@@ -26,6 +26,8 @@ type PoolPolicy struct {
 	LockMaxActive int64
 	// DoneRetention is how long a dedupe key that is done is remembered.
 	DoneRetention time.Duration
+	// DeadRetention is how long a dead entry is kept, in cluster time.
+	DeadRetention time.Duration
 	// Shadow lets through what would be shed, and only says so.
 	Shadow bool
 }

@@ -106,6 +106,7 @@ func (c *checker) pool(at string, p *PoolPolicy) {
 	c.lasting(at+".max_pause", p.MaxPause, time.Second, 24*time.Hour)
 	c.between(at+".lock_max_active", p.LockMaxActive, 1, MaxSlots)
 	c.lasting(at+".done_retention", p.DoneRetention, time.Second, MaxPeriod)
+	c.lasting(at+".dead_retention", p.DeadRetention, time.Minute, MaxPeriod)
 	c.buckets(at, p)
 	c.lanes(at, p)
 	c.categories(at, p)

@@ -13,7 +13,7 @@ func sound() Policy {
 	three := int64(3)
 	return Policy{Pools: []PoolPolicy{{
 		Name: "p", MaxActive: 10, PermitTTL: time.Minute, MaxPause: time.Hour,
-		LockMaxActive: MaxSlots, DoneRetention: MaxPeriod, Shadow: true,
+		LockMaxActive: MaxSlots, DoneRetention: MaxPeriod, DeadRetention: time.Minute, Shadow: true,
 		Buckets: []BucketPolicy{
 			{Name: "provider", Scope: ScopePool, Capacity: 10, Refill: 5, Period: time.Second},
 			{Name: "fair", Scope: ScopeTenant, Capacity: 10, Refill: 5, Period: time.Second, PerPermit: true},
@@ -61,6 +61,8 @@ func TestEveryRuleOfPolicies(t *testing.T) {
 		{"lock_max_active", func(p *PoolPolicy) { p.LockMaxActive = MaxSlots + 1 }},
 		{"done_retention", func(p *PoolPolicy) { p.DoneRetention = time.Second - 1 }},
 		{"done_retention", func(p *PoolPolicy) { p.DoneRetention = MaxPeriod + 1 }},
+		{"dead_retention", func(p *PoolPolicy) { p.DeadRetention = time.Minute - 1 }},
+		{"dead_retention", func(p *PoolPolicy) { p.DeadRetention = MaxPeriod + 1 }},
 
 		{"buckets[0].name", func(p *PoolPolicy) { p.Buckets[0].Name = "max_active"; p.Lanes[1].LeaveTokens = nil }},
 		{"buckets[1].name", func(p *PoolPolicy) { p.Buckets[1].Name = "provider"; p.Overrides = nil }},

@@ -12,8 +12,9 @@ import (
 const defaultLane = "default"
 
 const (
-	defaultTTL      = 30 * time.Second
-	defaultMaxPause = 15 * time.Minute
+	defaultTTL           = 30 * time.Second
+	defaultMaxPause      = 15 * time.Minute
+	defaultDeadRetention = 7 * 24 * time.Hour
 )
 
 func (r RetryPolicy) withDefaults() RetryPolicy {
@@ -70,7 +71,7 @@ func (p Policy) equal(q Policy) bool { return slices.EqualFunc(p.Pools, q.Pools,
 func (p PoolPolicy) equal(q PoolPolicy) bool {
 	return p.Name == q.Name && p.MaxActive == q.MaxActive && p.PermitTTL == q.PermitTTL &&
 		p.MaxPause == q.MaxPause && p.Retry == q.Retry && p.Limits == q.Limits &&
-		p.LockMaxActive == q.LockMaxActive && p.DoneRetention == q.DoneRetention && p.Shadow == q.Shadow &&
+		p.LockMaxActive == q.LockMaxActive && p.DoneRetention == q.DoneRetention && p.DeadRetention == q.DeadRetention && p.Shadow == q.Shadow &&
 		slices.Equal(p.Buckets, q.Buckets) && slices.Equal(p.Cadences, q.Cadences) && slices.EqualFunc(p.Lanes, q.Lanes, LanePolicy.equal) &&
 		maps.Equal(p.Categories, q.Categories) && p.Defaults.equal(q.Defaults) &&
 		slices.EqualFunc(p.Overrides, q.Overrides, TenantPolicy.equal)

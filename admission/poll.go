@@ -98,7 +98,7 @@ func (s *State) replayPoll(q *poll) bool {
 		if h.permit == nil || h.cancelled() {
 			continue
 		}
-		c := s.claimOf(h, s.entry(h.permit.demand.tenant, h.entry()))
+		c := s.claimOf(h, s.claimed(h))
 		if h.part != nil {
 			if h.permit != batch {
 				batch = h.permit
@@ -116,7 +116,7 @@ func (s *State) claimOf(h holding, e *entryRow) Claim {
 	return Claim{
 		CatchUp: e.recur != nil && e.recur.behind > 1,
 		Permit:  s.viewOf(h, s.t), Key: e.key, Category: e.category, Route: e.route.name, Group: e.group,
-		DueAt: e.first, Attempt: e.attempts,
+		DueAt: e.cameDue(), Attempt: e.attempts,
 	}
 }
 

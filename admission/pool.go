@@ -8,20 +8,22 @@ import (
 
 // pool is a capacity domain: everything that a decision consults lives in it.
 type pool struct {
-	name       string
-	num        uint32
-	maxActive  int64 // 0: no cap
-	permitTTL  time.Duration
-	maxPause   time.Duration
-	retry      *RetryPolicy
-	cadences   map[string]*CadencePolicy
-	limits     LimitsPolicy
-	lanes      []*lane // by rank, highest first
-	categories map[string]*lane
-	buckets    []poolBucket
-	fairUse    []*bucketSpec // the TENANT buckets
-	defaults   *share
-	overrides  map[string]*share
+	name      string
+	num       uint32
+	maxActive int64 // 0: no cap
+	permitTTL time.Duration
+	maxPause  time.Duration
+	retry     *RetryPolicy
+	cadences  map[string]*CadencePolicy
+	limits    LimitsPolicy
+	// deadRetention is how long dead entries are kept.
+	deadRetention time.Duration
+	lanes         []*lane // by rank, highest first
+	categories    map[string]*lane
+	buckets       []poolBucket
+	fairUse       []*bucketSpec // the TENANT buckets
+	defaults      *share
+	overrides     map[string]*share
 	// bucketIDs is the last id given to a bucket of either scope.
 	bucketIDs uint32
 
@@ -30,7 +32,8 @@ type pool struct {
 	strangers int64
 	active    int64
 	entries   int64 // dead ones included
-	dead      int64
+	// swept counts the dead entries that were dropped for their age or number.
+	swept int64
 	// skipped counts the boundaries of fixed grids that were missed for good.
 	skipped  int64
 	ended    fifo[*endedRow]   // released permits, oldest first
@@ -45,6 +48,7 @@ type pool struct {
 	idle        *btree.BTreeG[idleness] // tenants that may be forgotten, by the instant
 	dormant     *btree.BTreeG[routeDue] // routes not in a ring, by the due time of their head
 	ripening    *btree.BTreeG[routeDue] // routes in a ring with entries not counted as due yet
+	graves      *btree.BTreeG[grave]    // dead entries, by the order of their deaths
 	wanting     *btree.BTreeG[*tenant]  // tenants with due demand, in the order of their hash
 	// lingering are the demands whose entries wait for more, by when that ends.
 	lingering *btree.BTreeG[lingerEnd]
@@ -115,6 +119,7 @@ func newPool(name string, num uint32) *pool {
 		dormant:     newTree(routeDueLess),
 		ripening:    newTree(routeDueLess),
 		lingering:   newTree(lingerEndLess),
+		graves:      newTree(graveLess),
 		wanting:     newTree(hashLess),
 	}
 }

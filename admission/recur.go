@@ -10,7 +10,8 @@ type recurrence struct {
 	cadence *CadencePolicy
 
 	// behind counts the boundaries of the grid that are still to be caught up,
-	// the present one included; the grid goes on at resume then.
+	// the present one included; the grid goes on at resume then. It is 0 while
+	// nothing is caught up.
 	behind int32
 	resume Wall
 	// misses counts the reports without a hit since the last one.
@@ -29,6 +30,9 @@ func (r recurrence) measure(boundary, now Wall) (next recurrence, skipped int64)
 		return r, 0
 	}
 	missed := int64(max(now.Sub(boundary), 0)/r.every) + 1
+	if missed == 1 {
+		return r, 0 // a retry of this boundary looks again
+	}
 	r.resume = boundary + Wall(missed)*Wall(r.every)
 	r.behind = int32(min(missed, catchUp))
 	return r, missed - int64(r.behind)
@@ -44,10 +48,11 @@ func (r recurrence) following(boundary Wall, hit bool, at Wall) (next recurrence
 		}
 		return r, at.Add(r.cadence.delay(r.misses))
 	}
-	if r.behind--; r.behind > 0 {
-		return r, boundary.Add(r.every)
+	if r.behind == 1 {
+		return recurrence{every: r.every}, r.resume
 	}
-	return recurrence{every: r.every}, r.resume
+	r.behind = max(r.behind-1, 0)
+	return r, boundary.Add(r.every)
 }
 
 // delay is base after a hit, and base·factor^n after the n-th miss in a row, at

@@ -40,10 +40,10 @@ func TestGridDeliversEachBoundaryOnce(t *testing.T) {
 			if !fresh && (lost != 0 || next != r) {
 				t.Fatalf("measured while catching up: %+v became %+v", r, next)
 			}
-			if next.behind < 1 || next.behind > catchUp {
+			if next.behind < 0 || next.behind > catchUp || fresh && next.behind == 1 {
 				t.Fatalf("%d boundaries to catch up", next.behind)
 			}
-			if resume := boundary + Wall(int64(next.behind)+lost)*every; fresh && next.resume != resume {
+			if resume := boundary + Wall(int64(next.behind)+lost)*every; fresh && next.behind > 0 && next.resume != resume {
 				t.Fatalf("goes on at %d, want %d", next.resume, resume)
 			}
 			skipped += lost
@@ -89,6 +89,32 @@ func TestARetryCountsAsTheSameBoundary(t *testing.T) {
 	}
 }
 
+// A retry is a claim like any other: if nothing is being caught up it finds how
+// far the grid has fallen behind since.
+func TestARetryMeasuresTheGridAgain(t *testing.T) {
+	s := tell(t, PoolPolicy{Retry: RetryPolicy{MaxAttempts: 9, Base: time.Hour, Max: time.Hour}})
+	s.plan(EntrySpec{Tenant: "a", Key: "k", Relative: true, Every: time.Second})
+	first := s.poll(1)[0]
+	want(t, "the first is caught up", first.CatchUp, false)
+	s.release(first.Permit.Token, with(OutcomeFailed))
+	s.wait(time.Hour)
+	skipped := func() int64 { return s.pools.byName("p").skipped }
+	for boundary := range Wall(catchUp) {
+		claim := s.poll(1)[0]
+		want(t, "boundary", claim.DueAt, birth.Add(time.Duration(boundary)*time.Second))
+		want(t, "more to catch up", claim.CatchUp, boundary < catchUp-1)
+		want(t, "skipped", skipped(), 3601-catchUp)
+		if boundary == catchUp-1 { // the last is in progress until it is done
+			s.release(claim.Permit.Token, with(OutcomeFailed))
+			s.wait(time.Hour)
+			claim = s.poll(1)[0]
+			want(t, "skipped by a retry of the last", skipped(), 3601-catchUp)
+		}
+		s.release(claim.Permit.Token)
+	}
+	want(t, "then goes on at", s.poll(1)[0].DueAt, birth.Add(3601*time.Second))
+}
+
 func TestDeadLettersOfOneEntryAreListedEach(t *testing.T) {
 	s := tell(t, PoolPolicy{Retry: RetryPolicy{MaxAttempts: 1}})
 	s.do(&Schedule{Pool: "p", Entries: []EntrySpec{{Tenant: "a", Key: "k", Relative: true, Every: time.Second}}})
@@ -102,9 +128,9 @@ func TestDeadLettersOfOneEntryAreListedEach(t *testing.T) {
 		t.Errorf("%d dead letters are kept, want %d", h.Dead, keptLetters)
 	}
 	var seen []uint64
-	var last DeadEntry
+	var last ListedEntry
 	for range dead {
-		rows, err := s.Snapshot().ListDead("p", "", last.Tenant, last.Key, last.Letter, 1)
+		rows, err := s.Snapshot().ListDead("p", DeadFilter{}, last.Place, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +138,7 @@ func TestDeadLettersOfOneEntryAreListedEach(t *testing.T) {
 			break
 		}
 		last = rows[0]
-		seen = append(seen, last.Letter)
+		seen = append(seen, last.Place.Letter)
 	}
 	if len(seen) != keptLetters || !slices.IsSorted(seen) || last.DueAt != birth.Add((dead-1)*time.Second) {
 		t.Errorf("letters %v, the last of %v; want the latest %d in order", seen, last.DueAt.Sub(birth), keptLetters)

@@ -118,7 +118,7 @@ func (p *pool) restore(cfg *PoolPolicy, row PoolRow) error {
 	if len(row.Lanes) != len(p.lanes) || len(row.Buckets) != len(p.buckets) || len(row.Fair) != len(p.fairUse) {
 		return fmt.Errorf("lanes or buckets are not those of the policy")
 	}
-	p.bucketIDs, p.skipped = row.BucketIDs, row.Skipped
+	p.bucketIDs, p.skipped, p.swept = row.BucketIDs, row.Skipped, row.Swept
 	for i, lr := range row.Lanes {
 		l := p.lanes[i]
 		l.paused, l.yielding = lr.Paused, lr.Yielding
@@ -232,13 +232,18 @@ func (r *restorer) addEntry(row EntryRow) error {
 	}
 	e := &entryRow{
 		state: entryState(row.State), delayed: row.Delayed, relative: row.Relative, unstarted: row.Unstarted,
-		outcome: row.Outcome, attempts: row.Attempts, maxAttempts: row.Retry.MaxAttempts,
+		attempts: row.Attempts, maxAttempts: row.Retry.MaxAttempts,
 		givenAttempts: row.GivenAttempts, given: row.Given,
 		key: row.Key, category: row.Category, group: row.Group,
 		due: row.Due, first: row.First, seq: row.Seq,
-		claim: permitKey{row.ClaimIndex, row.ClaimPosition}, diedAt: row.DiedAt,
+		claim: permitKey{row.ClaimIndex, row.ClaimPosition},
 	}
 	e.letter, e.recur = row.Letter, r.recurrence(row)
+	if len(row.History) > 0 {
+		e.past = &past{row.History, row.DiedAt, row.BuriedAt, row.Redriven, row.CameDue}
+	} else if e.state == entryDead {
+		return fmt.Errorf("entry %q is dead without a failed attempt", row.Key)
+	}
 	e.retry = r.retry(row.Retry)
 	if e.state != entryQueued {
 		e.route = &route{demand: d, name: row.Route}
@@ -282,10 +287,10 @@ func (r *restorer) addPermit(row PermitRow) error {
 	}
 	p := &permitRow{
 		cancelled: row.Cancelled, buckets: row.BucketIDs, token: row.Token, fence: row.Fence, demand: d,
-		expires: row.Expires, ttl: row.TTL, cost: row.Cost, entry: row.Entry, worker: row.Worker, node: row.Node,
+		expires: row.Expires, ttl: row.TTL, cost: row.Cost, entry: row.Entry, letter: row.Letter, worker: row.Worker, node: row.Node,
 		lock: row.LockKey, job: row.DedupeKey, uncounted: row.Uncounted, borrowed: row.Borrowed, batch: row.Batch,
 	}
-	if p.entry != "" && !p.cancelled && r.entry(d.tenant, p.entry) == nil {
+	if p.entry != "" && !p.cancelled && r.claimed(holding{permit: p}) == nil {
 		return fmt.Errorf("claims unknown entry %q", p.entry)
 	}
 	r.hold(p)
@@ -294,14 +299,14 @@ func (r *restorer) addPermit(row PermitRow) error {
 
 func (r *restorer) addPart(row PartRow) error {
 	part := &partRow{
-		cancelled: row.Cancelled, token: row.Token, fence: row.Fence, entry: row.Entry,
+		cancelled: row.Cancelled, token: row.Token, fence: row.Fence, entry: row.Entry, letter: row.Letter,
 		permit: permitKey{row.Token.Index, row.Permit},
 	}
 	p := r.permit(part.permit)
 	if p == nil || !p.batch {
 		return fmt.Errorf("no batch at position %d", row.Permit)
 	}
-	if !part.cancelled && r.entry(p.demand.tenant, part.entry) == nil {
+	if !part.cancelled && r.claimed(holding{p, part}) == nil {
 		return fmt.Errorf("claims unknown entry %q", part.entry)
 	}
 	r.parts.Set(partItem{part.token.key(), part})

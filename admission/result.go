@@ -229,3 +229,12 @@ type UnscheduleResult struct {
 	WasClaimed bool
 	Err        *Error
 }
+
+// DeadResult is the result of Redrive and PurgeDead.
+type DeadResult struct {
+	// Count is how many entries it redrove or dropped.
+	Count int
+	// Next is where to go on. The zero cursor says that no more are left.
+	Next DeadCursor
+	Err  *Error
+}

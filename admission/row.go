@@ -14,6 +14,7 @@ type PoolRow struct {
 	Num       uint32
 	BucketIDs uint32
 	Skipped   int64
+	Swept     int64
 	// Lanes and Buckets are in the order of the policy; Fair holds the ids of the
 	// TENANT buckets.
 	Lanes   []LaneRow
@@ -108,14 +109,19 @@ type EntryRow struct {
 	Retry         RetryPolicy // with MaxAttempts the entry's own
 	ClaimIndex    uint64
 	ClaimPosition uint32
-	Outcome       Outcome
-	DiedAt        Wall
-	Letter        uint64
-	Every         time.Duration
-	Cadence       CadencePolicy // no name: none
-	Behind        int32
-	Resume        Wall
-	Misses        int32
+	// History are the latest failed attempts. DiedAt and BuriedAt are by wall and
+	// by cluster time, 0 unless it is dead.
+	History  []Attempt
+	DiedAt   Wall
+	BuriedAt Instant
+	Redriven bool
+	CameDue  Wall // of one that was redriven
+	Letter   uint64
+	Every    time.Duration
+	Cadence  CadencePolicy // no name: none
+	Behind   int32
+	Resume   Wall
+	Misses   int32
 }
 
 // PermitRow is a live permit. Expires is on the lease clock.
@@ -130,6 +136,7 @@ type PermitRow struct {
 	BucketIDs uint32
 	Cancelled bool
 	Entry     string
+	Letter    uint64
 	Worker    string
 	// Node is whose part of the tenant's permits it counts in, or empty.
 	Node string
@@ -150,6 +157,7 @@ type PartRow struct {
 	Fence     int64
 	Permit    uint32
 	Entry     string
+	Letter    uint64
 	Cancelled bool
 }
 
@@ -221,7 +229,7 @@ func (WaiterRow) isRow()  {}
 func (DoneRow) isRow()    {}
 
 func (p *pool) row() PoolRow {
-	r := PoolRow{Name: p.name, Num: p.num, BucketIDs: p.bucketIDs, Skipped: p.skipped}
+	r := PoolRow{Name: p.name, Num: p.num, BucketIDs: p.bucketIDs, Skipped: p.skipped, Swept: p.swept}
 	for _, l := range p.lanes {
 		lr := LaneRow{Name: l.name, Paused: l.paused, Yielding: l.yielding}
 		for k := range l.classes {
@@ -289,8 +297,12 @@ func (i entryItem) export() EntryRow {
 		Category: e.category, Group: e.group, State: uint8(e.state), Delayed: e.delayed,
 		Relative: e.relative, Given: e.given, GivenAttempts: e.givenAttempts,
 		Due: e.due, First: e.first, Seq: e.seq, Attempts: e.attempts, Unstarted: e.unstarted, Retry: retry,
-		ClaimIndex: e.claim.index, ClaimPosition: e.claim.position, Outcome: e.outcome, DiedAt: e.diedAt,
+		ClaimIndex: e.claim.index, ClaimPosition: e.claim.position,
 		Letter: e.letter,
+	}
+	if h := e.past; h != nil {
+		row.History, row.DiedAt, row.BuriedAt = h.attempts, h.diedAt, h.buriedAt
+		row.Redriven, row.CameDue = h.redriven, h.cameDue
 	}
 	if r := e.recur; r != nil {
 		row.Every, row.Behind, row.Resume, row.Misses = r.every, r.behind, r.resume, r.misses
@@ -306,14 +318,14 @@ func (i permitItem) export() PermitRow {
 	return PermitRow{
 		Token: p.token, Fence: p.fence, Tenant: p.demand.tenant.num, Lane: p.demand.lane.name,
 		Expires: p.expires, TTL: p.ttl, Cost: p.cost, BucketIDs: p.buckets,
-		Cancelled: p.cancelled, Entry: p.entry, Worker: p.worker, Node: p.node,
+		Cancelled: p.cancelled, Entry: p.entry, Letter: p.letter, Worker: p.worker, Node: p.node,
 		LockKey: p.lock, DedupeKey: p.job, Uncounted: p.uncounted, Borrowed: p.borrowed, Batch: p.batch,
 	}
 }
 
 func (i partItem) export() PartRow {
 	p := i.row
-	return PartRow{Token: p.token, Fence: p.fence, Permit: p.permit.position, Entry: p.entry, Cancelled: p.cancelled}
+	return PartRow{Token: p.token, Fence: p.fence, Permit: p.permit.position, Entry: p.entry, Letter: p.letter, Cancelled: p.cancelled}
 }
 
 func (r *waiterRow) export() WaiterRow {

@@ -140,15 +140,22 @@ func (s *State) withdraw(e *entryRow) (wasClaimed bool) {
 	return wasClaimed
 }
 
-// unschedule removes an entry, whatever its state.
+// unschedule removes an entry, whatever its state, and what was redriven of its
+// occurrences; those that are dead stay.
 func (s *State) unschedule(op Unschedule) *UnscheduleResult {
 	p := s.pools.byName(op.Pool)
 	if p == nil {
 		return &UnscheduleResult{Err: poolNotFound(op.Pool)}
 	}
-	e := s.entry(p.tenant(op.Tenant), op.Key)
-	if e == nil {
-		return &UnscheduleResult{Err: entryNotFound(op)}
+	res, found := &UnscheduleResult{}, false
+	for _, e := range s.occurrences(p.tenant(op.Tenant), op.Key) {
+		if e.letter == 0 || e.state != entryDead {
+			found = true
+			res.WasClaimed = s.withdraw(e) || res.WasClaimed
+		}
 	}
-	return &UnscheduleResult{WasClaimed: s.withdraw(e)}
+	if !found {
+		res.Err = entryNotFound(op.Pool, op.Tenant, op.Key)
+	}
+	return res
 }

@@ -77,7 +77,7 @@ func TestRevivingADeadEntry(t *testing.T) {
 	changed := in(0, "a", "k")
 	changed.MaxAttempts = 9
 	want(t, "changed", s.status(changed).Status, ScheduleReplaced)
-	want(t, "dead", s.pools.byName("p").dead, 0)
+	want(t, "dead", s.pools.byName("p").graves.Len(), 0)
 	claims := s.poll(1)
 	want(t, "claims", len(claims), 1)
 	want(t, "attempt", claims[0].Attempt, 1)
@@ -146,4 +146,23 @@ func TestLaneAndRetryAreStampedOnEntries(t *testing.T) {
 	s.wait(30*time.Second + 1)
 	s.release(s.poll(1)[0].Permit.Token, with(OutcomeFailed))
 	want(t, "state after two attempts", s.found("t", "k").state, entryDead)
+}
+
+// Of a thousand entries those that fit are taken, and each of the others is told.
+func TestScheduleUpToTheLimit(t *testing.T) {
+	s := tell(t, PoolPolicy{Limits: LimitsPolicy{Entries: 300, EntriesPerTenant: 200}})
+	var specs []EntrySpec
+	for i := range 1000 {
+		specs = append(specs, in(0, fmt.Sprint("t", i%3), fmt.Sprint(i)))
+	}
+	taken := 0
+	for i, row := range s.plan(specs...) {
+		switch {
+		case row == ScheduledEntry{Status: Scheduled} && i < 300:
+			taken++
+		case row != ScheduledEntry{Status: ScheduleShed, Reason: QueueFull}:
+			t.Errorf("entry %d: %+v", i, row)
+		}
+	}
+	want(t, "taken", taken, 300)
 }

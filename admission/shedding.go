@@ -108,6 +108,8 @@ type PoolHealth struct {
 	Dead      int64
 	// Waiting are requests in line.
 	Waiting int64
+	// Swept counts the dead entries that were dropped for their age or number.
+	Swept int64
 	// Skipped counts the boundaries of fixed grids that were missed for good.
 	Skipped int64
 	Held    []HeldTotal

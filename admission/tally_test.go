@@ -32,7 +32,7 @@ func NewTally() Tally {
 	n := Tally{}
 	for _, op := range []Op{
 		TermStart{}, ApplyPolicy{}, Pause{}, &Acquire{}, Detach{}, &ReportDemand{}, &NextDue{},
-		&Renew{}, &Release{}, &Schedule{}, Unschedule{},
+		&Renew{}, &Release{}, &Schedule{}, Unschedule{}, &Redrive{}, &PurgeDead{},
 	} {
 		n[opName(op)] = 0
 	}
@@ -76,6 +76,8 @@ func (n Tally) Count(op Op, r Result) {
 		}
 	case *UnscheduleResult:
 		n.outcome("unschedule", r.Err, fmt.Sprintf("claimed=%v", r.WasClaimed))
+	case *DeadResult:
+		n.outcome(opName(op), r.Err, fmt.Sprintf("found=%v more=%v", r.Count > 0, r.Next != DeadCursor{}))
 	case *PolicyResult:
 		n.outcome("policy", r.Err, fmt.Sprintf("changed=%v", r.Changed))
 	case *PauseResult:

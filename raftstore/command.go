@@ -97,6 +97,10 @@ func opToStorage(op admission.Op) (*storagev1.Op, error) {
 		return &storagev1.Op{Kind: &storagev1.Op_Unschedule{Unschedule: &storagev1.Unschedule{
 			Pool: op.Pool, Tenant: op.Tenant, Key: op.Key,
 		}}}, nil
+	case *admission.Redrive:
+		return &storagev1.Op{Kind: &storagev1.Op_Redrive{Redrive: redriveToStorage(op)}}, nil
+	case *admission.PurgeDead:
+		return &storagev1.Op{Kind: &storagev1.Op_PurgeDead{PurgeDead: purgeToStorage(op)}}, nil
 	case admission.Detach:
 		return &storagev1.Op{Kind: &storagev1.Op_Detach{Detach: &storagev1.Detach{
 			Waiter: waiterKeyToStorage(op.Waiter),
@@ -135,6 +139,10 @@ func opFromStorage(m *storagev1.Op) (admission.Op, error) {
 	case *storagev1.Op_Unschedule:
 		u := k.Unschedule
 		return admission.Unschedule{Pool: u.Pool, Tenant: u.Tenant, Key: u.Key}, known(u)
+	case *storagev1.Op_Redrive:
+		return redriveFromStorage(k.Redrive)
+	case *storagev1.Op_PurgeDead:
+		return purgeFromStorage(k.PurgeDead)
 	case *storagev1.Op_Detach:
 		d := k.Detach
 		return admission.Detach{Waiter: waiterKeyFromStorage(d.GetWaiter())}, known(d)

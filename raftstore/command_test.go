@@ -17,6 +17,7 @@ import (
 // everyOp is one of each operation, with every field set.
 func everyOp() []admission.Op {
 	token := admission.Token{Epoch: 3, Index: 1 << 40, Position: 7, Nonce: 1<<63 + 5}
+	filter := admission.DeadFilter{Tenant: "acme", Lane: "l", KeyPrefix: "k", Outcome: admission.OutcomeDead}
 	return []admission.Op{
 		admission.TermStart{Gap: time.Minute},
 		admission.ApplyPolicy{ExpectedRevision: admission.AnyRevision, Policy: fullPolicy()},
@@ -44,6 +45,8 @@ func everyOp() []admission.Op {
 			},
 		}},
 		admission.Unschedule{Pool: "mail", Tenant: "acme", Key: "k"},
+		&admission.Redrive{Pool: "mail", Filter: filter, Limit: 3, PerSecond: 4, From: admission.DeadCursor{After: 1, Until: 2, Due: 3}},
+		&admission.PurgeDead{Pool: "mail", Filter: filter, Limit: 3, From: admission.DeadCursor{After: 1, Until: 2, Due: 3}},
 	}
 }
 
@@ -65,7 +68,7 @@ func fullPolicy() admission.Policy {
 			Yield: &admission.YieldPolicy{Above: admission.Absent, Resume: 1, AboveAge: 2, ResumeAge: 3},
 			Batch: admission.BatchPolicy{Size: 2, Only: true, Linger: 3},
 		}},
-		LockMaxActive: 2, DoneRetention: time.Hour, Shadow: true,
+		LockMaxActive: 2, DoneRetention: time.Hour, DeadRetention: 2 * time.Hour, Shadow: true,
 		Categories: map[string]string{"otp": "high"},
 		Defaults:   tenant,
 		Overrides:  []admission.TenantPolicy{tenant},

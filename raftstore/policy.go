@@ -37,6 +37,7 @@ func poolToStorage(p *admission.PoolPolicy) *storagev1.PoolPolicy {
 			Waiting: p.Limits.Waiting, WaitingPerTenant: p.Limits.WaitingPerTenant, DedupeKeys: p.Limits.DedupeKeys,
 		},
 		LockMaxActive: p.LockMaxActive, DoneRetention: int64(p.DoneRetention), Shadow: p.Shadow,
+		DeadRetention: int64(p.DeadRetention),
 	}
 	for _, c := range p.Cadences {
 		m.Cadences = append(m.Cadences, cadenceToStorage(c))
@@ -77,6 +78,7 @@ func poolFromStorage(m *storagev1.PoolPolicy) admission.PoolPolicy {
 			WaitingPerTenant: m.GetLimits().GetWaitingPerTenant(), DedupeKeys: m.GetLimits().GetDedupeKeys(),
 		},
 		LockMaxActive: m.GetLockMaxActive(), DoneRetention: time.Duration(m.GetDoneRetention()), Shadow: m.GetShadow(),
+		DeadRetention: time.Duration(m.GetDeadRetention()),
 	}
 	for _, c := range m.GetCadences() {
 		p.Cadences = append(p.Cadences, cadenceFromStorage(c))

@@ -49,6 +49,10 @@ func classify(op admission.Op) (class, flowKey, int) {
 			return schedules, flowKey{pool: op.Pool}, 1
 		}
 		return schedules, flowKey{op.Pool, op.Entries[0].Tenant}, len(op.Entries)
+	case *admission.Redrive:
+		return schedules, flowKey{op.Pool, op.Filter.Tenant}, admission.MaxRedrive
+	case *admission.PurgeDead:
+		return schedules, flowKey{op.Pool, op.Filter.Tenant}, admission.MaxRedrive
 	case admission.Unschedule:
 		return schedules, flowKey{op.Pool, op.Tenant}, 1
 	}

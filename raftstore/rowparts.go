@@ -12,7 +12,7 @@ import (
 func poolRowToStorage(r admission.PoolRow) *storagev1.PoolRow {
 	m := &storagev1.PoolRow{
 		Name: r.Name, Num: r.Num, BucketIds: r.BucketIDs, Buckets: bucketsToStorage(r.Buckets), Fair: r.Fair,
-		Skipped: r.Skipped,
+		Skipped: r.Skipped, Swept: r.Swept,
 	}
 	for _, l := range r.Lanes {
 		m.Lanes = append(m.Lanes, &storagev1.LaneRow{
@@ -25,7 +25,7 @@ func poolRowToStorage(r admission.PoolRow) *storagev1.PoolRow {
 func poolRowFromStorage(m *storagev1.PoolRow) (admission.Row, error) {
 	r := admission.PoolRow{
 		Name: m.Name, Num: m.Num, BucketIDs: m.BucketIds, Buckets: bucketsFromStorage(m.Buckets), Fair: m.Fair,
-		Skipped: m.Skipped,
+		Skipped: m.Skipped, Swept: m.Swept,
 	}
 	for _, l := range m.Lanes {
 		row := admission.LaneRow{Name: l.Name, Paused: l.Paused, Yielding: l.Yielding}
@@ -93,7 +93,8 @@ func entryToStorage(r *admission.EntryRow) *storagev1.EntryRow {
 		Given: r.Given, GivenAttempts: r.GivenAttempts, Due: int64(r.Due), First: int64(r.First), Seq: r.Seq,
 		Attempts: r.Attempts, Unstarted: uint32(r.Unstarted), Retry: retryToStorage(r.Retry),
 		ClaimIndex: r.ClaimIndex, ClaimPosition: r.ClaimPosition,
-		Outcome: uint32(r.Outcome), DiedAt: int64(r.DiedAt),
+		History: historyToStorage(r.History), DiedAt: int64(r.DiedAt), BuriedAt: int64(r.BuriedAt),
+		Redriven: r.Redriven, CameDue: int64(r.CameDue),
 		Letter: r.Letter, Every: int64(r.Every), Behind: r.Behind, Resume: int64(r.Resume), Misses: r.Misses,
 	}
 	if r.Cadence.Name != "" {
@@ -109,7 +110,8 @@ func entryFromStorage(m *storagev1.EntryRow) admission.EntryRow {
 		Given: m.Given, GivenAttempts: m.GivenAttempts, Due: admission.Wall(m.Due), First: admission.Wall(m.First),
 		Seq: m.Seq, Attempts: m.Attempts, Unstarted: uint8(m.Unstarted), Retry: retryFromStorage(m.Retry),
 		ClaimIndex: m.ClaimIndex, ClaimPosition: m.ClaimPosition,
-		Outcome: admission.Outcome(m.Outcome), DiedAt: admission.Wall(m.DiedAt),
+		History: historyFromStorage(m.History), DiedAt: admission.Wall(m.DiedAt), BuriedAt: admission.Instant(m.BuriedAt),
+		Redriven: m.Redriven, CameDue: admission.Wall(m.CameDue),
 		Letter: m.Letter, Every: time.Duration(m.Every), Cadence: cadenceFromStorage(m.Cadence),
 		Behind: m.Behind, Resume: admission.Wall(m.Resume), Misses: m.Misses,
 	}
@@ -119,7 +121,7 @@ func permitToStorage(r *admission.PermitRow) *storagev1.PermitRow {
 	return &storagev1.PermitRow{
 		Token: tokenToStorage(r.Token), Fence: r.Fence, Tenant: r.Tenant, Lane: r.Lane,
 		Expires: int64(r.Expires), Ttl: int64(r.TTL), Cost: r.Cost, BucketIds: r.BucketIDs,
-		Cancelled: r.Cancelled, Entry: r.Entry, Worker: r.Worker, Node: r.Node, Batch: r.Batch,
+		Cancelled: r.Cancelled, Entry: r.Entry, Letter: r.Letter, Worker: r.Worker, Node: r.Node, Batch: r.Batch,
 		LockKey: r.LockKey, DedupeKey: r.DedupeKey, Uncounted: r.Uncounted, Borrowed: r.Borrowed,
 	}
 }
@@ -128,20 +130,20 @@ func permitFromStorage(m *storagev1.PermitRow) admission.PermitRow {
 	return admission.PermitRow{
 		Token: tokenFromStorage(m.Token), Fence: m.Fence, Tenant: m.Tenant, Lane: m.Lane,
 		Expires: admission.Instant(m.Expires), TTL: time.Duration(m.Ttl), Cost: m.Cost, BucketIDs: m.BucketIds,
-		Cancelled: m.Cancelled, Entry: m.Entry, Worker: m.Worker, Node: m.Node, Batch: m.Batch,
+		Cancelled: m.Cancelled, Entry: m.Entry, Letter: m.Letter, Worker: m.Worker, Node: m.Node, Batch: m.Batch,
 		LockKey: m.LockKey, DedupeKey: m.DedupeKey, Uncounted: m.Uncounted, Borrowed: m.Borrowed,
 	}
 }
 
 func partToStorage(r *admission.PartRow) *storagev1.PartRow {
 	return &storagev1.PartRow{
-		Token: tokenToStorage(r.Token), Fence: r.Fence, Permit: r.Permit, Entry: r.Entry, Cancelled: r.Cancelled,
+		Token: tokenToStorage(r.Token), Fence: r.Fence, Permit: r.Permit, Entry: r.Entry, Letter: r.Letter, Cancelled: r.Cancelled,
 	}
 }
 
 func partFromStorage(m *storagev1.PartRow) admission.PartRow {
 	return admission.PartRow{
-		Token: tokenFromStorage(m.Token), Fence: m.Fence, Permit: m.Permit, Entry: m.Entry, Cancelled: m.Cancelled,
+		Token: tokenFromStorage(m.Token), Fence: m.Fence, Permit: m.Permit, Entry: m.Entry, Letter: m.Letter, Cancelled: m.Cancelled,
 	}
 }
 

@@ -97,7 +97,7 @@ func TestRowsSurviveStorage(t *testing.T) {
 	rows := []admission.Row{
 		admission.PolicyRow{Policy: fullPolicy()},
 		admission.PoolRow{
-			Name: "p", Num: 1, BucketIDs: 2, Skipped: 9, Fair: []uint32{3}, Buckets: []admission.BucketRow{bucket},
+			Name: "p", Num: 1, BucketIDs: 2, Skipped: 9, Swept: 10, Fair: []uint32{3}, Buckets: []admission.BucketRow{bucket},
 			Lanes: []admission.LaneRow{{Name: "l", Paused: true, Yielding: true, Floors: pair, Tops: pair}},
 		},
 		admission.TenantRow{Num: 1, Pool: "p", ID: "t", Paused: true, IdleAt: 9, Buckets: []admission.BucketRow{bucket}},
@@ -110,15 +110,16 @@ func TestRowsSurviveStorage(t *testing.T) {
 			Tenant: 1, Key: "k", Lane: "l", Route: "r", Category: "c", Group: "g", State: 2, Delayed: true,
 			Relative: true, Given: 3, GivenAttempts: 4, Due: 5, First: 6, Seq: 7, Attempts: 8, Unstarted: 9,
 			Retry:      admission.RetryPolicy{MaxAttempts: 1, Base: 2, Max: 3},
-			ClaimIndex: 10, ClaimPosition: 11, Outcome: 3, DiedAt: 12,
-			Letter: 13, Every: 14, Cadence: admission.CadencePolicy{Name: "c", Base: 1, Factor: 2, Max: 3},
+			ClaimIndex: 10, ClaimPosition: 11, DiedAt: 12, BuriedAt: 18, Redriven: true, CameDue: 19,
+			History: []admission.Attempt{{Number: 1, Outcome: admission.OutcomeExpired, EndedAt: 2, WorkerID: "w"}},
+			Letter:  13, Every: 14, Cadence: admission.CadencePolicy{Name: "c", Base: 1, Factor: 2, Max: 3},
 			Behind: 15, Resume: 16, Misses: 17,
 		},
 		admission.PermitRow{
 			Token: token, Fence: 1, Tenant: 2, Lane: "l", Expires: 3, TTL: 4, Cost: 5, BucketIDs: 6, Cancelled: true,
-			Entry: "k", Worker: "w", Node: "n", Batch: true, LockKey: "l", DedupeKey: "d", Uncounted: true, Borrowed: true,
+			Entry: "k", Letter: 7, Worker: "w", Node: "n", Batch: true, LockKey: "l", DedupeKey: "d", Uncounted: true, Borrowed: true,
 		},
-		admission.PartRow{Token: token, Fence: 1, Permit: 2, Entry: "k", Cancelled: true},
+		admission.PartRow{Token: token, Fence: 1, Permit: 2, Entry: "k", Letter: 8, Cancelled: true},
 		admission.WaiterRow{
 			Key: admission.WaiterKey{Index: 1, Position: 2}, Seq: 3, Tenant: 4, Lane: "l", Cost: 5, TTL: 6, LockKey: "k",
 			DedupeKey: "d", RequestID: "r", Digest: 1 << 63, RateOnly: true, Settle: true, Worker: "w", Nonce: 1 << 63,

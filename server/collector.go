@@ -14,7 +14,7 @@ type stateCollector struct {
 	revision, permits, depth, oldest, lanePaused *prometheus.Desc
 	waiting, yielding                            *prometheus.Desc
 	level, capacity, bucketPaused                *prometheus.Desc
-	tenants, entries, dead, held                 *prometheus.Desc
+	tenants, entries, dead, swept, held          *prometheus.Desc
 }
 
 func newStateCollector(store Store) *stateCollector {
@@ -38,6 +38,7 @@ func newStateCollector(store Store) *stateCollector {
 		tenants:      desc("tenants_active", "Tenants that the pool knows at present.", "pool"),
 		entries:      desc("entries", "Entries in the index, dead ones aside.", "pool"),
 		dead:         desc("entries_dead", "Dead entries.", "pool"),
+		swept:        desc("entries_swept_total", "Dead entries that were dropped for their age or number.", "pool"),
 		held:         desc("held", "Pairs of tenant and lane that are held, by reason.", "pool", "reason"),
 	}
 }
@@ -46,7 +47,7 @@ func newStateCollector(store Store) *stateCollector {
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.revision, c.permits, c.depth, c.oldest, c.waiting, c.yielding, c.lanePaused, c.level, c.capacity, c.bucketPaused,
-		c.tenants, c.entries, c.dead, c.held,
+		c.tenants, c.entries, c.dead, c.swept, c.held,
 	} {
 		ch <- d
 	}
@@ -66,6 +67,7 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.revision, float64(revision))
 	for _, p := range pools {
 		c.collectPool(gauge, p)
+		ch <- prometheus.MustNewConstMetric(c.swept, prometheus.CounterValue, float64(p.Swept), p.Pool)
 	}
 }
 

@@ -94,9 +94,61 @@ func (s *dueWorkService) ListDead(ctx context.Context, in *admitv1.ListDeadReque
 		return nil, err
 	}
 	defer done()
-	rows, failed := image.ListDead(l.pool, l.tenant, l.after.tenant, l.after.key, l.after.letter, l.size+1)
+	rows, failed := image.ListDead(l.pool, l.filter, l.after, l.size+1)
 	if failed != nil {
 		return nil, failed
 	}
 	return writeDead(image.Header().Index, l, rows), nil
+}
+
+func (s *dueWorkService) GetEntry(_ context.Context, in *admitv1.GetEntryRequest) (*admitv1.GetEntryResponse, error) {
+	pool, tenant, key, err := readGetEntry(in)
+	if err != nil {
+		return nil, err
+	}
+	var e admission.ListedEntry
+	var failed *admission.Error
+	var index uint64
+	s.store.View(func(st *admission.State, _ admission.Instant, _ admission.Wall) {
+		index = st.Index()
+		e, failed = st.GetEntry(pool, tenant, key)
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	return &admitv1.GetEntryResponse{Entry: writeEntry(e), LogIndex: index}, nil
+}
+
+func (s *dueWorkService) Redrive(ctx context.Context, in *admitv1.RedriveRequest) (*admitv1.RedriveResponse, error) {
+	op, err := readRedrive(in)
+	if err != nil {
+		return nil, err
+	}
+	pool, filter := op.Pool, op.Filter
+	_, res, err := do[*admission.DeadResult](ctx, s.store, op)
+	if err != nil {
+		return nil, err
+	}
+	if res.Err != nil {
+		return nil, res.Err
+	}
+	next := cursorToken(redriveKind, pool, filter, res.Next)
+	return &admitv1.RedriveResponse{Redriven: int32(res.Count), NextPageToken: next}, nil
+}
+
+func (s *dueWorkService) PurgeDead(ctx context.Context, in *admitv1.PurgeDeadRequest) (*admitv1.PurgeDeadResponse, error) {
+	op, err := readPurgeDead(in)
+	if err != nil {
+		return nil, err
+	}
+	pool, filter := op.Pool, op.Filter
+	_, res, err := do[*admission.DeadResult](ctx, s.store, op)
+	if err != nil {
+		return nil, err
+	}
+	if res.Err != nil {
+		return nil, res.Err
+	}
+	next := cursorToken(purgeKind, pool, filter, res.Next)
+	return &admitv1.PurgeDeadResponse{Purged: int32(res.Count), NextPageToken: next}, nil
 }

@@ -28,6 +28,8 @@ const (
 	kindResume
 	kindSleep // 8 bytes are nanoseconds
 	kindReportDemand
+	kindRedrive
+	kindPurgeDead
 	kinds
 
 	made = 1 << 7
@@ -143,7 +145,7 @@ func (h *history) look(op admission.Op, r admission.Result) {
 	if rows, failed := image.ListEntries(admission.ListFilter{Pool: q.Pool}, 0, 0, 3); failed == nil {
 		writeEntries(h.entry.Index, listing{size: 2}, rows)
 	}
-	if rows, failed := image.ListDead(q.Pool, "", "", "", 0, 3); failed == nil {
+	if rows, failed := image.ListDead(q.Pool, admission.DeadFilter{}, admission.DeadPlace{}, 3); failed == nil {
 		writeDead(h.entry.Index, deadListing{size: 2}, rows)
 	}
 }
@@ -199,6 +201,10 @@ func (h *history) readOps(kind byte, data []byte) []admission.Op {
 		return one(readSchedule(from(in, &admitv1.ScheduleRequest{})))
 	case kindUnschedule:
 		return one(readUnschedule(from(in, &admitv1.UnscheduleRequest{})))
+	case kindRedrive:
+		return one(readRedrive(from(in, &admitv1.RedriveRequest{})))
+	case kindPurgeDead:
+		return one(readPurgeDead(from(in, &admitv1.PurgeDeadRequest{})))
 	case kindApplyPolicy:
 		return one(readApplyPolicy(from(in, &admitv1.ApplyPolicyRequest{})))
 	case kindPause:

@@ -230,11 +230,11 @@ func TestListsPageThroughEverything(t *testing.T) {
 	if err != nil || len(first.GetEntries()) != 1 || first.GetNextPageToken() == "" {
 		t.Fatalf("got %v, %v", first, err)
 	}
-	if d := first.GetEntries()[0]; d.GetEntry().GetKey() != "a" || d.GetReason() != "FAILED" || d.GetEntry().GetState() != admitv1.EntryState_ENTRY_STATE_DEAD {
+	if d := first.GetEntries()[0]; d.GetKey() != "a" || d.GetHistory()[0].GetOutcome() != admitv1.Outcome_OUTCOME_FAILED || d.GetDiedAt() == nil || d.GetState() != admitv1.EntryState_ENTRY_STATE_DEAD {
 		t.Errorf("got %v", d)
 	}
 	last, err := h.due.ListDead(soon(t), &admitv1.ListDeadRequest{Pool: "email", PageSize: 1, PageToken: first.GetNextPageToken()})
-	if err != nil || last.GetEntries()[0].GetEntry().GetKey() != "b" || last.GetNextPageToken() != "" {
+	if err != nil || last.GetEntries()[0].GetKey() != "b" || last.GetNextPageToken() != "" {
 		t.Errorf("got %v, %v", last, err)
 	}
 	_, err = h.due.ListEntries(soon(t), &admitv1.ListEntriesRequest{Pool: "nowhere"})

@@ -14,21 +14,17 @@ import (
 // used with another filter or made up by mistake; it is no secret.
 
 const (
-	entryKind = 'e'
-	deadKind  = 'd'
-	sumBytes  = 8
+	entryKind   = 'e'
+	deadKind    = 'd'
+	redriveKind = 'r'
+	purgeKind   = 'p'
+	sumBytes    = 8
 )
 
 // entryKey is the place of an entry in ListEntries. The zero key is before all.
 type entryKey struct {
 	due admission.Wall
 	seq uint64
-}
-
-// deadKey is the place of an entry in ListDead. The zero key is before all.
-type deadKey struct {
-	tenant, key string
-	letter      uint64
 }
 
 func entryToken(f admission.ListFilter, k entryKey) string {
@@ -52,22 +48,53 @@ func (c checker) entryPage(field, token string, f admission.ListFilter) entryKey
 	}
 }
 
-func deadToken(pool, tenant string, k deadKey) string {
-	key := binary.BigEndian.AppendUint64(nil, k.letter)
-	return sealPage(deadKind, deadScope(pool, tenant), append(key, k.tenant+"\x00"+k.key...))
+func deadToken(pool string, f admission.DeadFilter, at admission.DeadPlace) string {
+	key := binary.BigEndian.AppendUint64(nil, at.Tenant)
+	key = binary.BigEndian.AppendUint64(key, at.Letter)
+	return sealPage(deadKind, deadScope(pool, f), append(key, at.Key...))
 }
 
-func (c checker) deadPage(field, token, pool, tenant string) deadKey {
+func (c checker) deadPage(field, token, pool string, f admission.DeadFilter) admission.DeadPlace {
 	if token == "" {
-		return deadKey{}
+		return admission.DeadPlace{}
 	}
-	key, ok := openPage(deadKind, deadScope(pool, tenant), token)
-	if !ok || len(key) < 8 {
+	key, ok := openPage(deadKind, deadScope(pool, f), token)
+	if !ok || len(key) < 16 {
 		c.fail(field, "is not a next_page_token of this list")
-		return deadKey{}
+		return admission.DeadPlace{}
 	}
-	last, rest, _ := strings.Cut(string(key[8:]), "\x00")
-	return deadKey{tenant: last, key: rest, letter: binary.BigEndian.Uint64(key)}
+	return admission.DeadPlace{
+		Tenant: binary.BigEndian.Uint64(key),
+		Letter: binary.BigEndian.Uint64(key[8:]),
+		Key:    string(key[16:]),
+	}
+}
+
+// cursorToken says where a redrive or a purge goes on; empty when it is through.
+func cursorToken(kind byte, pool string, f admission.DeadFilter, at admission.DeadCursor) string {
+	if at == (admission.DeadCursor{}) {
+		return ""
+	}
+	key := binary.BigEndian.AppendUint64(nil, at.After)
+	key = binary.BigEndian.AppendUint64(key, at.Until)
+	key = binary.BigEndian.AppendUint64(key, uint64(at.Due))
+	return sealPage(kind, deadScope(pool, f), key)
+}
+
+func (c checker) cursor(kind byte, field, token, pool string, f admission.DeadFilter) admission.DeadCursor {
+	if token == "" {
+		return admission.DeadCursor{}
+	}
+	key, ok := openPage(kind, deadScope(pool, f), token)
+	if !ok || len(key) != 24 {
+		c.fail(field, "is not a next_page_token of such a call")
+		return admission.DeadCursor{}
+	}
+	return admission.DeadCursor{
+		After: binary.BigEndian.Uint64(key),
+		Until: binary.BigEndian.Uint64(key[8:]),
+		Due:   admission.Wall(binary.BigEndian.Uint64(key[16:])),
+	}
 }
 
 func entryScope(f admission.ListFilter) []byte {
@@ -75,8 +102,9 @@ func entryScope(f admission.ListFilter) []byte {
 	return binary.BigEndian.AppendUint64(scope, uint64(f.DueBefore))
 }
 
-func deadScope(pool, tenant string) []byte {
-	return []byte(pool + "\x00" + tenant + "\x00")
+func deadScope(pool string, f admission.DeadFilter) []byte {
+	scope := []byte(pool + "\x00" + f.Tenant + "\x00" + f.Lane + "\x00" + f.KeyPrefix + "\x00")
+	return append(scope, byte(f.Outcome))
 }
 
 func sealPage(kind byte, scope, key []byte) string {

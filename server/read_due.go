@@ -79,21 +79,3 @@ func readListEntries(in *admitv1.ListEntriesRequest) (listing, error) {
 	l.after = c.entryPage("page_token", in.GetPageToken(), l.filter)
 	return l, c.err()
 }
-
-// deadListing is a page of dead entries that was asked for.
-type deadListing struct {
-	pool, tenant string
-	after        deadKey
-	size         int
-}
-
-func readListDead(in *admitv1.ListDeadRequest) (deadListing, error) {
-	c := newChecker()
-	l := deadListing{
-		pool:   c.name("pool", in.GetPool()),
-		tenant: c.optional(c.identity, "tenant", in.GetTenant()),
-		size:   c.orDefault("page_size", in.GetPageSize(), maxItems, defaultPage),
-	}
-	l.after = c.deadPage("page_token", in.GetPageToken(), l.pool, l.tenant)
-	return l, c.err()
-}

@@ -31,6 +31,7 @@ const (
 	maxAttempts   = 1000
 	defaultHeld   = 16
 	defaultPage   = 100
+	maxPerSecond  = 1_000_000
 )
 
 // name is that of a pool, a lane or a bucket.

@@ -36,6 +36,12 @@ func read(req proto.Message) error {
 		_, err = readSchedule(r)
 	case *admitv1.UnscheduleRequest:
 		_, err = readUnschedule(r)
+	case *admitv1.GetEntryRequest:
+		_, _, _, err = readGetEntry(r)
+	case *admitv1.RedriveRequest:
+		_, err = readRedrive(r)
+	case *admitv1.PurgeDeadRequest:
+		_, err = readPurgeDead(r)
 	case *admitv1.ListEntriesRequest:
 		_, err = readListEntries(r)
 	case *admitv1.ListDeadRequest:
@@ -200,6 +206,21 @@ func TestWhatIsRefused(t *testing.T) {
 		{"garbage for a page", &admitv1.ListEntriesRequest{Pool: "p", PageToken: "garbage"}, "page_token"},
 		{"due before 1970, listed", &admitv1.ListEntriesRequest{Pool: "p", DueBefore: &timestamppb.Timestamp{}}, "due_before"},
 		{"due before 1969, listed", &admitv1.ListEntriesRequest{Pool: "p", DueBefore: &timestamppb.Timestamp{Seconds: -1 << 25}}, "due_before"},
+		{"get nothing", &admitv1.GetEntryRequest{}, "pool tenant key"},
+		{"redrive more than 1000 at an odd rate", &admitv1.RedriveRequest{Pool: "p", Limit: 1001, PerSecond: -1}, "limit per_second"},
+		{"redrive too fast", &admitv1.RedriveRequest{Pool: "p", PerSecond: 1_000_001}, "per_second"},
+		{"redrive by what nobody has", &admitv1.RedriveRequest{Pool: "p", Filter: &admitv1.DeadFilter{
+			Tenant: "a b", Lane: "a b", KeyPrefix: "a b", Outcome: admitv1.Outcome_OUTCOME_DONE,
+		}}, "filter.tenant filter.lane filter.key_prefix filter.outcome"},
+		{"garbage to go on redriving from", &admitv1.RedriveRequest{Pool: "p", PageToken: goodToken}, "page_token"},
+		{"a purge's token to go on redriving from", &admitv1.RedriveRequest{Pool: "p", PageToken: cursorToken(
+			purgeKind, "p", admission.DeadFilter{}, admission.DeadCursor{After: 1, Until: 2},
+		)}, "page_token"},
+		{"another filter's token", &admitv1.PurgeDeadRequest{Pool: "p", PageToken: cursorToken(
+			purgeKind, "p", admission.DeadFilter{Tenant: "a"}, admission.DeadCursor{After: 1, Until: 2},
+		)}, "page_token"},
+		{"purge -1", &admitv1.PurgeDeadRequest{Pool: "p", Limit: -1}, "limit"},
+		{"release with EXPIRED", &admitv1.ReleaseRequest{Token: goodToken, Outcome: admitv1.Outcome_OUTCOME_EXPIRED}, "outcome"},
 		{"garbage for a dead page", &admitv1.ListDeadRequest{Pool: "p", PageToken: goodToken}, "page_token"},
 
 		{"pause of nothing", &admitv1.PauseRequest{Pool: "p"}, "target"},
@@ -296,8 +317,14 @@ func TestPageTokens(t *testing.T) {
 	if got := c.entryPage("page_token", token, filter); got != (entryKey{due: -5, seq: math.MaxUint64}) || c.err() != nil {
 		t.Errorf("got %+v, %v", got, c.err())
 	}
-	dead := deadToken("p", "", deadKey{tenant: "a/b", key: "k"})
-	if got := c.deadPage("page_token", dead, "p", ""); got != (deadKey{tenant: "a/b", key: "k"}) || c.err() != nil {
+	none, place := admission.DeadFilter{}, admission.DeadPlace{Tenant: 7, Key: "k", Letter: math.MaxUint64}
+	dead := deadToken("p", none, place)
+	if got := c.deadPage("page_token", dead, "p", none); got != place || c.err() != nil {
+		t.Errorf("got %+v, %v", got, c.err())
+	}
+	at := admission.DeadCursor{After: 1, Until: math.MaxUint64, Due: -3}
+	redrive := cursorToken(redriveKind, "p", none, at)
+	if got := c.cursor(redriveKind, "page_token", redrive, "p", none); got != at || c.err() != nil {
 		t.Errorf("got %+v, %v", got, c.err())
 	}
 	for _, bad := range []func(checker){
@@ -305,8 +332,10 @@ func TestPageTokens(t *testing.T) {
 		func(c checker) { c.entryPage("t", dead, filter) },
 		func(c checker) { c.entryPage("t", token+"A", filter) },
 		func(c checker) { c.entryPage("t", strings.Repeat("A", 4096), filter) },
-		func(c checker) { c.deadPage("t", token, "p", "") },
-		func(c checker) { c.deadPage("t", dead, "q", "") },
+		func(c checker) { c.deadPage("t", token, "p", none) },
+		func(c checker) { c.deadPage("t", dead, "q", none) },
+		func(c checker) { c.deadPage("t", dead, "p", admission.DeadFilter{Outcome: admission.OutcomeDead}) },
+		func(c checker) { c.cursor(purgeKind, "t", redrive, "p", none) },
 	} {
 		c := newChecker()
 		if bad(c); c.err() == nil {

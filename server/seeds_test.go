@@ -2,11 +2,13 @@ package server
 
 import (
 	"encoding/binary"
+	"math"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
@@ -47,7 +49,7 @@ func (s *seed) sleep(d time.Duration) {
 // seedHistories run the main job, with the edges of what is allowed.
 func seedHistories() [][]byte {
 	var all [][]byte
-	for _, write := range []func(*seed){seedPermits, seedDueWork, seedRetries, seedPolicies, seedChoices} {
+	for _, write := range []func(*seed){seedPermits, seedDueWork, seedRetries, seedDead, seedPolicies, seedChoices} {
 		var s seed
 		write(&s)
 		all = append(all, s.data)
@@ -102,6 +104,32 @@ func seedDueWork(s *seed) {
 	s.send(kindNextDue, &admitv1.NextDueRequest{Pool: "email", MaxItems: 10, Lanes: []string{"transactional", "nowhere"}})
 	s.send(kindUnschedule, &admitv1.UnscheduleRequest{Pool: "email", Tenant: "trial", Key: "b"})
 	s.send(kindUnschedule, &admitv1.UnscheduleRequest{Pool: "email", Tenant: "trial", Key: "b"})
+}
+
+// seedDead lets work die, and brings it back at a rate, a part at a time.
+func seedDead(s *seed) {
+	spec := func(key string) *admitv1.EntrySpec {
+		return &admitv1.EntrySpec{Tenant: "acme", Key: key, Category: "otp"}
+	}
+	grid := spec("grid")
+	grid.Recurrence = &admitv1.EntrySpec_Every{Every: durationpb.New(time.Second)}
+	s.send(kindSchedule, &admitv1.ScheduleRequest{Pool: "email", Entries: []*admitv1.EntrySpec{spec("a"), spec("b"), grid}})
+	for range 4 {
+		s.poll(1)
+		s.release(&admitv1.ReleaseRequest{Outcome: admitv1.Outcome_OUTCOME_DEAD})
+		s.sleep(time.Second)
+	}
+	s.send(kindRedrive, &admitv1.RedriveRequest{Pool: "email", Limit: 1, PerSecond: 1_000_000, Filter: &admitv1.DeadFilter{
+		Tenant: "acme", Lane: "transactional", KeyPrefix: "g", Outcome: admitv1.Outcome_OUTCOME_DEAD,
+	}})
+	s.send(kindRedrive, &admitv1.RedriveRequest{Pool: "email", Limit: 1, PerSecond: 1, PageToken: cursorToken(
+		redriveKind, "email", admission.DeadFilter{}, admission.DeadCursor{After: math.MaxUint64, Until: math.MaxUint64, Due: math.MaxInt64},
+	)})
+	s.poll(1000)
+	s.release(&admitv1.ReleaseRequest{Outcome: admitv1.Outcome_OUTCOME_FAILED})
+	s.send(kindUnschedule, &admitv1.UnscheduleRequest{Pool: "email", Tenant: "acme", Key: "grid"})
+	s.send(kindPurgeDead, &admitv1.PurgeDeadRequest{Pool: "email", Limit: 1})
+	s.send(kindPurgeDead, &admitv1.PurgeDeadRequest{Pool: "nowhere"})
 }
 
 // seedRetries take an entry through every end that an attempt has.

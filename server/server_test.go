@@ -160,6 +160,12 @@ func TestBadRequestsChangeNothing(t *testing.T) {
 			return err
 		},
 		"ListDead": func(ctx context.Context) error { _, err := h.due.ListDead(ctx, &admitv1.ListDeadRequest{}); return err },
+		"GetEntry": func(ctx context.Context) error { _, err := h.due.GetEntry(ctx, &admitv1.GetEntryRequest{}); return err },
+		"Redrive":  func(ctx context.Context) error { _, err := h.due.Redrive(ctx, &admitv1.RedriveRequest{}); return err },
+		"PurgeDead": func(ctx context.Context) error {
+			_, err := h.due.PurgeDead(ctx, &admitv1.PurgeDeadRequest{})
+			return err
+		},
 		"ApplyPolicy": func(ctx context.Context) error {
 			_, err := h.policy.ApplyPolicy(ctx, &admitv1.ApplyPolicyRequest{})
 			return err

@@ -150,6 +150,8 @@ func TestRetrySafe(t *testing.T) {
 		{&admitv1.ReleaseRequest{}, true},
 		{&admitv1.ScheduleRequest{}, true},
 		{&admitv1.UnscheduleRequest{}, true},
+		{&admitv1.RedriveRequest{}, false},
+		{&admitv1.PurgeDeadRequest{}, false},
 		{&admitv1.PauseRequest{}, true},
 		{&admitv1.ApplyPolicyRequest{}, false},
 		{&admitv1.ApplyPolicyRequest{ExpectedRevision: &one}, true},

@@ -49,16 +49,12 @@ func writeEntries(index uint64, l listing, rows []admission.ListedEntry) *admitv
 		out.NextPageToken = entryToken(l.filter, entryKey{due: last.DueAt, seq: last.Seq})
 	}
 	for _, e := range rows {
-		state := admitv1.EntryState_ENTRY_STATE_QUEUED
-		if e.Claimed {
-			state = admitv1.EntryState_ENTRY_STATE_CLAIMED
-		}
-		out.Entries = append(out.Entries, writeEntry(e, state))
+		out.Entries = append(out.Entries, writeEntry(e))
 	}
 	return out
 }
 
-func writeEntry(e admission.ListedEntry, state admitv1.EntryState) *admitv1.Entry {
+func writeEntry(e admission.ListedEntry) *admitv1.Entry {
 	out := &admitv1.Entry{
 		Tenant:      e.Tenant,
 		Key:         e.Key,
@@ -66,11 +62,22 @@ func writeEntry(e admission.ListedEntry, state admitv1.EntryState) *admitv1.Entr
 		Lane:        e.Lane,
 		Route:       e.Route,
 		Group:       e.Group,
-		State:       state,
+		State:       admitv1.EntryState_ENTRY_STATE_QUEUED,
 		DueAt:       writeWall(e.DueAt),
 		FirstDueAt:  writeWall(e.FirstDueAt),
 		Attempts:    e.Attempts,
 		MaxAttempts: e.MaxAttempts,
+	}
+	switch {
+	case e.Claimed:
+		out.State = admitv1.EntryState_ENTRY_STATE_CLAIMED
+	case e.Dead:
+		out.State, out.DiedAt = admitv1.EntryState_ENTRY_STATE_DEAD, writeWall(e.DiedAt)
+	}
+	for _, a := range e.History {
+		out.History = append(out.History, &admitv1.Attempt{
+			Number: a.Number, Outcome: failures[a.Outcome], EndedAt: writeWall(a.EndedAt), WorkerId: a.WorkerID,
+		})
 	}
 	switch {
 	case e.Every > 0:
@@ -81,27 +88,22 @@ func writeEntry(e admission.ListedEntry, state admitv1.EntryState) *admitv1.Entr
 	return out
 }
 
+// failures are the outcomes of attempts that failed.
+var failures = map[admission.Outcome]admitv1.Outcome{
+	admission.OutcomeFailed:  admitv1.Outcome_OUTCOME_FAILED,
+	admission.OutcomeDead:    admitv1.Outcome_OUTCOME_DEAD,
+	admission.OutcomeExpired: admitv1.Outcome_OUTCOME_EXPIRED,
+}
+
 // writeDead makes a page as writeEntries does.
-func writeDead(index uint64, l deadListing, rows []admission.DeadEntry) *admitv1.ListDeadResponse {
+func writeDead(index uint64, l deadListing, rows []admission.ListedEntry) *admitv1.ListDeadResponse {
 	out := &admitv1.ListDeadResponse{LogIndex: index}
 	if len(rows) > l.size {
 		rows = rows[:l.size]
-		last := rows[l.size-1]
-		out.NextPageToken = deadToken(l.pool, l.tenant, deadKey{tenant: last.Tenant, key: last.Key, letter: last.Letter})
+		out.NextPageToken = deadToken(l.pool, l.filter, rows[l.size-1].Place)
 	}
-	for _, d := range rows {
-		out.Entries = append(out.Entries, &admitv1.DeadEntry{
-			Entry:  writeEntry(d.ListedEntry, admitv1.EntryState_ENTRY_STATE_DEAD),
-			Reason: deathReasons[d.Outcome],
-			DiedAt: writeWall(d.DiedAt),
-		})
+	for _, e := range rows {
+		out.Entries = append(out.Entries, writeEntry(e))
 	}
 	return out
-}
-
-var deathReasons = map[admission.Outcome]string{
-	admission.OutcomeFailed:     "FAILED",
-	admission.OutcomeNotStarted: "FAILED",
-	admission.OutcomeDead:       "DEAD",
-	admission.OutcomeExpired:    "EXPIRED",
 }

@@ -37,6 +37,7 @@ func writePoolHealth(h admission.PoolHealth) *admitv1.PoolHealth {
 		Entries: h.Entries,
 		Dead:    h.Dead,
 		Skipped: h.Skipped,
+		Swept:   h.Swept,
 		Waiting: h.Waiting,
 		Held:    writeTotals(h.Held),
 	}

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,31 +16,74 @@ import (
 
 func (a *app) deadCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "dead",
-		Short:   "Look at entries that failed for good",
-		Example: "  admitctl dead list email",
+		Use:   "dead",
+		Short: "Look at entries that failed for good, and do or drop them",
+		Example: `  admitctl dead list email
+  admitctl dead redrive email --tenant acme --per-second 10`,
 	}
-	cmd.AddCommand(a.deadListCommand())
+	cmd.AddCommand(a.deadListCommand(), a.deadRedriveCommand(), a.deadPurgeCommand())
 	return group(cmd)
 }
 
+// deadFlags say which dead entries are meant.
+type deadFlags struct {
+	filter admitv1.DeadFilter
+	reason string
+}
+
+// deadReasons are the outcomes that an entry can die of.
+var deadReasons = map[string]admitv1.Outcome{
+	"FAILED":  admitv1.Outcome_OUTCOME_FAILED,
+	"DEAD":    admitv1.Outcome_OUTCOME_DEAD,
+	"EXPIRED": admitv1.Outcome_OUTCOME_EXPIRED,
+}
+
+func (f *deadFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.filter.Tenant, "tenant", "", "only this tenant's")
+	flags.StringVar(&f.filter.Lane, "lane", "", "only this lane's")
+	flags.StringVar(&f.filter.KeyPrefix, "key-prefix", "", "only those whose key begins so")
+	flags.StringVar(&f.reason, "reason", "", "only those whose last attempt ended FAILED, DEAD or EXPIRED")
+	reasons := slices.Sorted(maps.Keys(deadReasons))
+	_ = cmd.RegisterFlagCompletionFunc("reason", cobra.FixedCompletions(reasons, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+}
+
+func (f *deadFlags) check() error {
+	if f.reason == "" {
+		return nil
+	}
+	outcome, ok := deadReasons[strings.ToUpper(f.reason)]
+	if !ok {
+		return &usageError{fmt.Sprintf("--reason: expected FAILED, DEAD or EXPIRED, got %q", f.reason)}
+	}
+	f.filter.Outcome = outcome
+	return nil
+}
+
 func (a *app) deadListCommand() *cobra.Command {
+	var which deadFlags
 	var f listFlags
 	cmd := &cobra.Command{
-		Use:               "list POOL",
-		Short:             "List entries that failed for good",
-		Long:              "List entries that failed for good, by tenant and key. Scheduling one again with\nother fields revives it.",
-		Example:           "  admitctl dead list email --tenant acme -o json",
+		Use:   "list POOL",
+		Short: "List entries that failed for good",
+		Long: `List entries that failed for good, by tenant and key. "dead redrive" does them
+after all, scheduling one again with other fields revives it as well; those that
+nobody cares for are dropped after the pool's dead_retention. The attempts that
+failed are in the JSON, and in "due get".`,
+		Example:           "  admitctl dead list email --tenant acme --reason EXPIRED -o json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completePool,
 	}
-	cmd.Flags().StringVar(&f.tenant, "tenant", "", "only this tenant's")
+	which.register(cmd)
 	cmd.Flags().IntVar(&f.limit, "limit", 100, "the most to list; 0 for all")
 	cmd.RunE = a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string) error {
 		if err := f.check(); err != nil {
 			return err
 		}
-		all, err := listDead(ctx, c, &admitv1.ListDeadRequest{Pool: args[0], Tenant: f.tenant}, &f)
+		if err := which.check(); err != nil {
+			return err
+		}
+		all, err := listDead(ctx, c, &admitv1.ListDeadRequest{Pool: args[0], Filter: &which.filter}, &f)
 		if err != nil {
 			return err
 		}
@@ -63,11 +110,14 @@ func listDead(ctx context.Context, c *client.Client, req *admitv1.ListDeadReques
 	}
 }
 
-func deadTable(w io.Writer, entries []*admitv1.DeadEntry) {
+func deadTable(w io.Writer, entries []*admitv1.Entry) {
 	table(w, "DIED TENANT KEY LANE REASON ATTEMPTS", func(row func(...any)) {
-		for _, d := range entries {
-			e := d.GetEntry()
-			row(moment(d.GetDiedAt()), e.GetTenant(), e.GetKey(), e.GetLane(), d.GetReason(), attempts(e))
+		for _, e := range entries {
+			reason := ""
+			if n := len(e.GetHistory()); n > 0 {
+				reason = apiName(e.GetHistory()[n-1].GetOutcome(), "OUTCOME_")
+			}
+			row(moment(e.GetDiedAt()), e.GetTenant(), e.GetKey(), e.GetLane(), reason, attempts(e))
 		}
 	})
 }

@@ -16,10 +16,10 @@ import (
 func (a *app) dueCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "due",
-		Short:   "Schedule and list due work",
+		Short:   "Schedule, show and list due work",
 		Example: "  admitctl due schedule email --tenant acme --key welcome-1 --in 10m",
 	}
-	cmd.AddCommand(a.dueScheduleCommand(), a.dueListCommand())
+	cmd.AddCommand(a.dueScheduleCommand(), a.dueListCommand(), a.dueGetCommand())
 	return group(cmd)
 }
 

@@ -57,10 +57,10 @@ func TestFormats(t *testing.T) {
 
 func TestDeadTable(t *testing.T) {
 	var out bytes.Buffer
-	deadTable(&out, []*admitv1.DeadEntry{{
-		Entry:  &admitv1.Entry{Tenant: "acme", Key: "k1", Lane: "low", Attempts: 5, MaxAttempts: 5},
-		Reason: "EXPIRED",
-		DiedAt: timestamppb.New(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
+	deadTable(&out, []*admitv1.Entry{{
+		Tenant: "acme", Key: "k1", Lane: "low", Attempts: 5, MaxAttempts: 5,
+		History: []*admitv1.Attempt{{Outcome: admitv1.Outcome_OUTCOME_FAILED}, {Outcome: admitv1.Outcome_OUTCOME_EXPIRED}},
+		DiedAt:  timestamppb.New(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
 	}})
 	const want = "DIED                  TENANT  KEY  LANE  REASON   ATTEMPTS\n" +
 		"2030-01-02T03:04:05Z  acme    k1   low   EXPIRED  5/5\n"

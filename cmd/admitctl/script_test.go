@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
+
+	"github.com/admitd/admit/client"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
 func TestMain(m *testing.M) {
@@ -65,6 +69,7 @@ func TestScripts(t *testing.T) {
 			"stopnode": stopNode,
 			"await":    awaitFile,
 			"examples": writeExamples,
+			"fail":     failDue,
 		},
 	})
 }
@@ -166,6 +171,31 @@ func runForCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != args[0] {
 		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
+// failDue claims what is due in a pool as a worker would, and fails it: `fail POOL`.
+func failDue(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: fail POOL")
+	}
+	c, err := client.Dial(ts.Getenv("ADMIT_ADDR"))
+	ts.Check(err)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for {
+		resp, err := c.Admission().NextDue(ctx, &admitv1.NextDueRequest{Pool: args[0], MaxItems: 1000, WorkerId: "w1"})
+		ts.Check(err)
+		if len(resp.GetClaims()) == 0 {
+			return
+		}
+		for _, claim := range resp.GetClaims() {
+			_, err := c.Admission().Release(ctx, &admitv1.ReleaseRequest{
+				Token: claim.GetPermit().GetToken(), Outcome: admitv1.Outcome_OUTCOME_FAILED,
+			})
+			ts.Check(err)
+		}
 	}
 }
 

@@ -43,6 +43,7 @@ func (c *converter) pool(path string, p *admitv1.Pool) admission.PoolPolicy {
 		Cadences:      convert(p.GetCadences(), path+".cadences", cadence),
 		LockMaxActive: positive(p.LockMaxActive),
 		DoneRetention: duration(p.GetDoneRetention()),
+		DeadRetention: duration(p.GetDeadRetention()),
 		Shadow:        c.shadow(path+".enforcement", p.GetEnforcement()),
 	}
 }

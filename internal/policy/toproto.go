@@ -30,6 +30,7 @@ func poolMessage(p admission.PoolPolicy) *admitv1.Pool {
 		Cadences:      messages(p.Cadences, cadenceMessage),
 		LockMaxActive: optional(p.LockMaxActive),
 		DoneRetention: optionalDuration(p.DoneRetention),
+		DeadRetention: optionalDuration(p.DeadRetention),
 		Enforcement:   enforcement(p.Shadow),
 	}
 }

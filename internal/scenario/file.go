@@ -38,7 +38,6 @@ type testPolicy struct {
 // missingPolicyFields are those that a policy file will have.
 var missingPolicyFields = []string{
 	"unknown", "lane_max_active",
-	"dead_retention",
 }
 
 // Parse reads a scenario file; name is what errors and results call it. The

@@ -529,17 +529,212 @@ func (x *ListEntriesResponse) GetLogIndex() uint64 {
 	return 0
 }
 
+// GetEntryRequest names an entry.
+type GetEntryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entry's pool. Required.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The entry's tenant. Required.
+	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The entry's key. Required.
+	Key           string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetEntryRequest) Reset() {
+	*x = GetEntryRequest{}
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetEntryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetEntryRequest) ProtoMessage() {}
+
+func (x *GetEntryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetEntryRequest.ProtoReflect.Descriptor instead.
+func (*GetEntryRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_due_work_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *GetEntryRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *GetEntryRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *GetEntryRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+// GetEntryResponse shows an entry.
+type GetEntryResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entry.
+	Entry *Entry `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	// The index in the replicated log that the answer shows.
+	LogIndex      uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetEntryResponse) Reset() {
+	*x = GetEntryResponse{}
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetEntryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetEntryResponse) ProtoMessage() {}
+
+func (x *GetEntryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetEntryResponse.ProtoReflect.Descriptor instead.
+func (*GetEntryResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_due_work_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *GetEntryResponse) GetEntry() *Entry {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+func (x *GetEntryResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
+// DeadFilter selects dead entries: those for which every field that is set holds.
+type DeadFilter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only this tenant's. Empty means every tenant's.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Only this lane's. Empty means every lane's. One that the pool does not have
+	// is INVALID_ARGUMENT.
+	Lane string `protobuf:"bytes,2,opt,name=lane,proto3" json:"lane,omitempty"`
+	// Only those whose key begins so; as a key, up to 128 characters. Empty means
+	// all.
+	KeyPrefix string `protobuf:"bytes,3,opt,name=key_prefix,json=keyPrefix,proto3" json:"key_prefix,omitempty"`
+	// Only those whose last attempt ended so: FAILED, DEAD or EXPIRED. Unset means
+	// all.
+	Outcome       Outcome `protobuf:"varint,4,opt,name=outcome,proto3,enum=admit.v1.Outcome" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeadFilter) Reset() {
+	*x = DeadFilter{}
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadFilter) ProtoMessage() {}
+
+func (x *DeadFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadFilter.ProtoReflect.Descriptor instead.
+func (*DeadFilter) Descriptor() ([]byte, []int) {
+	return file_admit_v1_due_work_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *DeadFilter) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *DeadFilter) GetLane() string {
+	if x != nil {
+		return x.Lane
+	}
+	return ""
+}
+
+func (x *DeadFilter) GetKeyPrefix() string {
+	if x != nil {
+		return x.KeyPrefix
+	}
+	return ""
+}
+
+func (x *DeadFilter) GetOutcome() Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Outcome_OUTCOME_UNSPECIFIED
+}
+
 // ListDeadRequest selects dead entries.
 type ListDeadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The pool. Required.
 	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
-	// Only this tenant's. Empty means every tenant's.
-	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Which. Absent means all.
+	Filter *DeadFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Rows on a page, 1 to 1000. 0 means 100.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before. Empty means the first page. If the
-	// tenant of that page's last row has no entries any more the list starts over.
+	// The next_page_token of the page before. Empty means the first page. One
+	// that was not given out for this filter is INVALID_ARGUMENT.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -547,7 +742,7 @@ type ListDeadRequest struct {
 
 func (x *ListDeadRequest) Reset() {
 	*x = ListDeadRequest{}
-	mi := &file_admit_v1_due_work_service_proto_msgTypes[7]
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -559,7 +754,7 @@ func (x *ListDeadRequest) String() string {
 func (*ListDeadRequest) ProtoMessage() {}
 
 func (x *ListDeadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_due_work_service_proto_msgTypes[7]
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -572,7 +767,7 @@ func (x *ListDeadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_due_work_service_proto_rawDescGZIP(), []int{7}
+	return file_admit_v1_due_work_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListDeadRequest) GetPool() string {
@@ -582,11 +777,11 @@ func (x *ListDeadRequest) GetPool() string {
 	return ""
 }
 
-func (x *ListDeadRequest) GetTenant() string {
+func (x *ListDeadRequest) GetFilter() *DeadFilter {
 	if x != nil {
-		return x.Tenant
+		return x.Filter
 	}
-	return ""
+	return nil
 }
 
 func (x *ListDeadRequest) GetPageSize() int32 {
@@ -607,7 +802,7 @@ func (x *ListDeadRequest) GetPageToken() string {
 type ListDeadResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The page.
-	Entries []*DeadEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	Entries []*Entry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
 	// Where the next page starts. Empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// The index in the replicated log that the page shows.
@@ -618,7 +813,7 @@ type ListDeadResponse struct {
 
 func (x *ListDeadResponse) Reset() {
 	*x = ListDeadResponse{}
-	mi := &file_admit_v1_due_work_service_proto_msgTypes[8]
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -630,7 +825,7 @@ func (x *ListDeadResponse) String() string {
 func (*ListDeadResponse) ProtoMessage() {}
 
 func (x *ListDeadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_due_work_service_proto_msgTypes[8]
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -643,10 +838,10 @@ func (x *ListDeadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_due_work_service_proto_rawDescGZIP(), []int{8}
+	return file_admit_v1_due_work_service_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *ListDeadResponse) GetEntries() []*DeadEntry {
+func (x *ListDeadResponse) GetEntries() []*Entry {
 	if x != nil {
 		return x.Entries
 	}
@@ -667,11 +862,280 @@ func (x *ListDeadResponse) GetLogIndex() uint64 {
 	return 0
 }
 
+// RedriveRequest selects dead entries to be done after all.
+type RedriveRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool. Required.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Which. Absent means all.
+	Filter *DeadFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	// The most to redrive in this call, 1 to 1000. 0 means 100.
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// How many come due in each second, 1 to 1,000,000, so that a provider that
+	// just recovered is not flooded: the n-th comes due (n - 1) / per_second after
+	// now, or after where the call before this one left off. 0 means all now.
+	PerSecond int32 `protobuf:"varint,4,opt,name=per_second,json=perSecond,proto3" json:"per_second,omitempty"`
+	// The next_page_token of the call before. Empty means to begin. One that was not
+	// given out for this filter is INVALID_ARGUMENT.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedriveRequest) Reset() {
+	*x = RedriveRequest{}
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedriveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedriveRequest) ProtoMessage() {}
+
+func (x *RedriveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedriveRequest.ProtoReflect.Descriptor instead.
+func (*RedriveRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_due_work_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RedriveRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *RedriveRequest) GetFilter() *DeadFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *RedriveRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *RedriveRequest) GetPerSecond() int32 {
+	if x != nil {
+		return x.PerSecond
+	}
+	return 0
+}
+
+func (x *RedriveRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// RedriveResponse says what was redriven.
+type RedriveResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many entries this call redrove.
+	Redriven int32 `protobuf:"varint,1,opt,name=redriven,proto3" json:"redriven,omitempty"`
+	// Where to go on. Empty when no dead entry is left to look at.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedriveResponse) Reset() {
+	*x = RedriveResponse{}
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedriveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedriveResponse) ProtoMessage() {}
+
+func (x *RedriveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedriveResponse.ProtoReflect.Descriptor instead.
+func (*RedriveResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_due_work_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RedriveResponse) GetRedriven() int32 {
+	if x != nil {
+		return x.Redriven
+	}
+	return 0
+}
+
+func (x *RedriveResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// PurgeDeadRequest selects dead entries to be dropped.
+type PurgeDeadRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool. Required.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Which. Absent means all.
+	Filter *DeadFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	// The most to drop in this call, 1 to 1000. 0 means 100.
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The next_page_token of the call before. Empty means to begin. One that was not
+	// given out for this filter is INVALID_ARGUMENT.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeDeadRequest) Reset() {
+	*x = PurgeDeadRequest{}
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeDeadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeDeadRequest) ProtoMessage() {}
+
+func (x *PurgeDeadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeDeadRequest.ProtoReflect.Descriptor instead.
+func (*PurgeDeadRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_due_work_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *PurgeDeadRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *PurgeDeadRequest) GetFilter() *DeadFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *PurgeDeadRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *PurgeDeadRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// PurgeDeadResponse says what was dropped.
+type PurgeDeadResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many entries this call dropped.
+	Purged int32 `protobuf:"varint,1,opt,name=purged,proto3" json:"purged,omitempty"`
+	// Where to go on. Empty when no dead entry is left to look at.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeDeadResponse) Reset() {
+	*x = PurgeDeadResponse{}
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeDeadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeDeadResponse) ProtoMessage() {}
+
+func (x *PurgeDeadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_due_work_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeDeadResponse.ProtoReflect.Descriptor instead.
+func (*PurgeDeadResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_due_work_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *PurgeDeadResponse) GetPurged() int32 {
+	if x != nil {
+		return x.Purged
+	}
+	return 0
+}
+
+func (x *PurgeDeadResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 var File_admit_v1_due_work_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_due_work_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1fadmit/v1/due_work_service.proto\x12\badmit.v1\x1a\x17admit/v1/decision.proto\x1a\x14admit/v1/entry.proto\x1a\x17admit/v1/shedding.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"T\n" +
+	"\x1fadmit/v1/due_work_service.proto\x12\badmit.v1\x1a\x17admit/v1/decision.proto\x1a\x14admit/v1/entry.proto\x1a\x15admit/v1/permit.proto\x1a\x17admit/v1/shedding.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"T\n" +
 	"\x0fScheduleRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12-\n" +
 	"\aentries\x18\x02 \x03(\v2\x13.admit.v1.EntrySpecR\aentries\"v\n" +
@@ -708,23 +1172,60 @@ const file_admit_v1_due_work_service_proto_rawDesc = "" +
 	"\x13ListEntriesResponse\x12)\n" +
 	"\aentries\x18\x01 \x03(\v2\x0f.admit.v1.EntryR\aentries\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"y\n" +
-	"\x0fListDeadRequest\x12\x12\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"O\n" +
+	"\x0fGetEntryRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
-	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1b\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\"V\n" +
+	"\x10GetEntryResponse\x12%\n" +
+	"\x05entry\x18\x01 \x01(\v2\x0f.admit.v1.EntryR\x05entry\x12\x1b\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x84\x01\n" +
+	"\n" +
+	"DeadFilter\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x12\n" +
+	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x1d\n" +
+	"\n" +
+	"key_prefix\x18\x03 \x01(\tR\tkeyPrefix\x12+\n" +
+	"\aoutcome\x18\x04 \x01(\x0e2\x11.admit.v1.OutcomeR\aoutcome\"\x8f\x01\n" +
+	"\x0fListDeadRequest\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12,\n" +
+	"\x06filter\x18\x02 \x01(\v2\x14.admit.v1.DeadFilterR\x06filter\x12\x1b\n" +
 	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"\x86\x01\n" +
-	"\x10ListDeadResponse\x12-\n" +
-	"\aentries\x18\x01 \x03(\v2\x13.admit.v1.DeadEntryR\aentries\x12&\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"\x82\x01\n" +
+	"\x10ListDeadResponse\x12)\n" +
+	"\aentries\x18\x01 \x03(\v2\x0f.admit.v1.EntryR\aentries\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex2\xab\x02\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\xa6\x01\n" +
+	"\x0eRedriveRequest\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12,\n" +
+	"\x06filter\x18\x02 \x01(\v2\x14.admit.v1.DeadFilterR\x06filter\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"per_second\x18\x04 \x01(\x05R\tperSecond\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\"U\n" +
+	"\x0fRedriveResponse\x12\x1a\n" +
+	"\bredriven\x18\x01 \x01(\x05R\bredriven\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x89\x01\n" +
+	"\x10PurgeDeadRequest\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12,\n" +
+	"\x06filter\x18\x02 \x01(\v2\x14.admit.v1.DeadFilterR\x06filter\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"S\n" +
+	"\x11PurgeDeadResponse\x12\x16\n" +
+	"\x06purged\x18\x01 \x01(\x05R\x06purged\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xf4\x03\n" +
 	"\x0eDueWorkService\x12A\n" +
 	"\bSchedule\x12\x19.admit.v1.ScheduleRequest\x1a\x1a.admit.v1.ScheduleResponse\x12G\n" +
 	"\n" +
 	"Unschedule\x12\x1b.admit.v1.UnscheduleRequest\x1a\x1c.admit.v1.UnscheduleResponse\x12J\n" +
 	"\vListEntries\x12\x1c.admit.v1.ListEntriesRequest\x1a\x1d.admit.v1.ListEntriesResponse\x12A\n" +
-	"\bListDead\x12\x19.admit.v1.ListDeadRequest\x1a\x1a.admit.v1.ListDeadResponseB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
+	"\bGetEntry\x12\x19.admit.v1.GetEntryRequest\x1a\x1a.admit.v1.GetEntryResponse\x12A\n" +
+	"\bListDead\x12\x19.admit.v1.ListDeadRequest\x1a\x1a.admit.v1.ListDeadResponse\x12>\n" +
+	"\aRedrive\x12\x18.admit.v1.RedriveRequest\x1a\x19.admit.v1.RedriveResponse\x12D\n" +
+	"\tPurgeDead\x12\x1a.admit.v1.PurgeDeadRequest\x1a\x1b.admit.v1.PurgeDeadResponseB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
 var (
 	file_admit_v1_due_work_service_proto_rawDescOnce sync.Once
@@ -739,7 +1240,7 @@ func file_admit_v1_due_work_service_proto_rawDescGZIP() []byte {
 }
 
 var file_admit_v1_due_work_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_admit_v1_due_work_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_admit_v1_due_work_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_admit_v1_due_work_service_proto_goTypes = []any{
 	(ScheduleResult_Status)(0),    // 0: admit.v1.ScheduleResult.Status
 	(*ScheduleRequest)(nil),       // 1: admit.v1.ScheduleRequest
@@ -749,39 +1250,57 @@ var file_admit_v1_due_work_service_proto_goTypes = []any{
 	(*UnscheduleResponse)(nil),    // 5: admit.v1.UnscheduleResponse
 	(*ListEntriesRequest)(nil),    // 6: admit.v1.ListEntriesRequest
 	(*ListEntriesResponse)(nil),   // 7: admit.v1.ListEntriesResponse
-	(*ListDeadRequest)(nil),       // 8: admit.v1.ListDeadRequest
-	(*ListDeadResponse)(nil),      // 9: admit.v1.ListDeadResponse
-	(*EntrySpec)(nil),             // 10: admit.v1.EntrySpec
-	(*Shedding)(nil),              // 11: admit.v1.Shedding
-	(Reason)(0),                   // 12: admit.v1.Reason
-	(*ItemError)(nil),             // 13: admit.v1.ItemError
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*Entry)(nil),                 // 15: admit.v1.Entry
-	(*DeadEntry)(nil),             // 16: admit.v1.DeadEntry
+	(*GetEntryRequest)(nil),       // 8: admit.v1.GetEntryRequest
+	(*GetEntryResponse)(nil),      // 9: admit.v1.GetEntryResponse
+	(*DeadFilter)(nil),            // 10: admit.v1.DeadFilter
+	(*ListDeadRequest)(nil),       // 11: admit.v1.ListDeadRequest
+	(*ListDeadResponse)(nil),      // 12: admit.v1.ListDeadResponse
+	(*RedriveRequest)(nil),        // 13: admit.v1.RedriveRequest
+	(*RedriveResponse)(nil),       // 14: admit.v1.RedriveResponse
+	(*PurgeDeadRequest)(nil),      // 15: admit.v1.PurgeDeadRequest
+	(*PurgeDeadResponse)(nil),     // 16: admit.v1.PurgeDeadResponse
+	(*EntrySpec)(nil),             // 17: admit.v1.EntrySpec
+	(*Shedding)(nil),              // 18: admit.v1.Shedding
+	(Reason)(0),                   // 19: admit.v1.Reason
+	(*ItemError)(nil),             // 20: admit.v1.ItemError
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*Entry)(nil),                 // 22: admit.v1.Entry
+	(Outcome)(0),                  // 23: admit.v1.Outcome
 }
 var file_admit_v1_due_work_service_proto_depIdxs = []int32{
-	10, // 0: admit.v1.ScheduleRequest.entries:type_name -> admit.v1.EntrySpec
+	17, // 0: admit.v1.ScheduleRequest.entries:type_name -> admit.v1.EntrySpec
 	3,  // 1: admit.v1.ScheduleResponse.results:type_name -> admit.v1.ScheduleResult
-	11, // 2: admit.v1.ScheduleResponse.shedding:type_name -> admit.v1.Shedding
+	18, // 2: admit.v1.ScheduleResponse.shedding:type_name -> admit.v1.Shedding
 	0,  // 3: admit.v1.ScheduleResult.status:type_name -> admit.v1.ScheduleResult.Status
-	12, // 4: admit.v1.ScheduleResult.reason:type_name -> admit.v1.Reason
-	13, // 5: admit.v1.ScheduleResult.error:type_name -> admit.v1.ItemError
-	14, // 6: admit.v1.ListEntriesRequest.due_before:type_name -> google.protobuf.Timestamp
-	15, // 7: admit.v1.ListEntriesResponse.entries:type_name -> admit.v1.Entry
-	16, // 8: admit.v1.ListDeadResponse.entries:type_name -> admit.v1.DeadEntry
-	1,  // 9: admit.v1.DueWorkService.Schedule:input_type -> admit.v1.ScheduleRequest
-	4,  // 10: admit.v1.DueWorkService.Unschedule:input_type -> admit.v1.UnscheduleRequest
-	6,  // 11: admit.v1.DueWorkService.ListEntries:input_type -> admit.v1.ListEntriesRequest
-	8,  // 12: admit.v1.DueWorkService.ListDead:input_type -> admit.v1.ListDeadRequest
-	2,  // 13: admit.v1.DueWorkService.Schedule:output_type -> admit.v1.ScheduleResponse
-	5,  // 14: admit.v1.DueWorkService.Unschedule:output_type -> admit.v1.UnscheduleResponse
-	7,  // 15: admit.v1.DueWorkService.ListEntries:output_type -> admit.v1.ListEntriesResponse
-	9,  // 16: admit.v1.DueWorkService.ListDead:output_type -> admit.v1.ListDeadResponse
-	13, // [13:17] is the sub-list for method output_type
-	9,  // [9:13] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	19, // 4: admit.v1.ScheduleResult.reason:type_name -> admit.v1.Reason
+	20, // 5: admit.v1.ScheduleResult.error:type_name -> admit.v1.ItemError
+	21, // 6: admit.v1.ListEntriesRequest.due_before:type_name -> google.protobuf.Timestamp
+	22, // 7: admit.v1.ListEntriesResponse.entries:type_name -> admit.v1.Entry
+	22, // 8: admit.v1.GetEntryResponse.entry:type_name -> admit.v1.Entry
+	23, // 9: admit.v1.DeadFilter.outcome:type_name -> admit.v1.Outcome
+	10, // 10: admit.v1.ListDeadRequest.filter:type_name -> admit.v1.DeadFilter
+	22, // 11: admit.v1.ListDeadResponse.entries:type_name -> admit.v1.Entry
+	10, // 12: admit.v1.RedriveRequest.filter:type_name -> admit.v1.DeadFilter
+	10, // 13: admit.v1.PurgeDeadRequest.filter:type_name -> admit.v1.DeadFilter
+	1,  // 14: admit.v1.DueWorkService.Schedule:input_type -> admit.v1.ScheduleRequest
+	4,  // 15: admit.v1.DueWorkService.Unschedule:input_type -> admit.v1.UnscheduleRequest
+	6,  // 16: admit.v1.DueWorkService.ListEntries:input_type -> admit.v1.ListEntriesRequest
+	8,  // 17: admit.v1.DueWorkService.GetEntry:input_type -> admit.v1.GetEntryRequest
+	11, // 18: admit.v1.DueWorkService.ListDead:input_type -> admit.v1.ListDeadRequest
+	13, // 19: admit.v1.DueWorkService.Redrive:input_type -> admit.v1.RedriveRequest
+	15, // 20: admit.v1.DueWorkService.PurgeDead:input_type -> admit.v1.PurgeDeadRequest
+	2,  // 21: admit.v1.DueWorkService.Schedule:output_type -> admit.v1.ScheduleResponse
+	5,  // 22: admit.v1.DueWorkService.Unschedule:output_type -> admit.v1.UnscheduleResponse
+	7,  // 23: admit.v1.DueWorkService.ListEntries:output_type -> admit.v1.ListEntriesResponse
+	9,  // 24: admit.v1.DueWorkService.GetEntry:output_type -> admit.v1.GetEntryResponse
+	12, // 25: admit.v1.DueWorkService.ListDead:output_type -> admit.v1.ListDeadResponse
+	14, // 26: admit.v1.DueWorkService.Redrive:output_type -> admit.v1.RedriveResponse
+	16, // 27: admit.v1.DueWorkService.PurgeDead:output_type -> admit.v1.PurgeDeadResponse
+	21, // [21:28] is the sub-list for method output_type
+	14, // [14:21] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_due_work_service_proto_init() }
@@ -791,6 +1310,7 @@ func file_admit_v1_due_work_service_proto_init() {
 	}
 	file_admit_v1_decision_proto_init()
 	file_admit_v1_entry_proto_init()
+	file_admit_v1_permit_proto_init()
 	file_admit_v1_shedding_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -798,7 +1318,7 @@ func file_admit_v1_due_work_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_due_work_service_proto_rawDesc), len(file_admit_v1_due_work_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

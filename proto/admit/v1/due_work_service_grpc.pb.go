@@ -22,7 +22,10 @@ const (
 	DueWorkService_Schedule_FullMethodName    = "/admit.v1.DueWorkService/Schedule"
 	DueWorkService_Unschedule_FullMethodName  = "/admit.v1.DueWorkService/Unschedule"
 	DueWorkService_ListEntries_FullMethodName = "/admit.v1.DueWorkService/ListEntries"
+	DueWorkService_GetEntry_FullMethodName    = "/admit.v1.DueWorkService/GetEntry"
 	DueWorkService_ListDead_FullMethodName    = "/admit.v1.DueWorkService/ListDead"
+	DueWorkService_Redrive_FullMethodName     = "/admit.v1.DueWorkService/Redrive"
+	DueWorkService_PurgeDead_FullMethodName   = "/admit.v1.DueWorkService/PurgeDead"
 )
 
 // DueWorkServiceClient is the client API for DueWorkService service.
@@ -45,8 +48,9 @@ type DueWorkServiceClient interface {
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND), UNAVAILABLE,
 	// RESOURCE_EXHAUSTED (OVERLOADED).
 	Schedule(ctx context.Context, in *ScheduleRequest, opts ...grpc.CallOption) (*ScheduleResponse, error)
-	// Unschedule removes an entry, whatever its state. If it is claimed the claim
-	// becomes CANCELLED and keeps its slot until released or expired.
+	// Unschedule removes an entry, whatever its state, and what was redriven of its
+	// occurrences; those that are dead stay. If it is claimed the claim becomes
+	// CANCELLED and keeps its slot until released or expired.
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, ENTRY_NOT_FOUND: it
 	// may be gone already), UNAVAILABLE.
@@ -57,10 +61,37 @@ type DueWorkServiceClient interface {
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND).
 	ListEntries(ctx context.Context, in *ListEntriesRequest, opts ...grpc.CallOption) (*ListEntriesResponse, error)
-	// ListDead pages through dead entries by tenant, then key.
+	// GetEntry shows one entry, whatever its state. Dead occurrences of a recurring
+	// entry are in ListDead.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, ENTRY_NOT_FOUND),
+	// UNAVAILABLE.
+	GetEntry(ctx context.Context, in *GetEntryRequest, opts ...grpc.CallOption) (*GetEntryResponse, error)
+	// ListDead pages through dead entries by tenant, then key. An entry that stays
+	// dead is on exactly one page, whatever else changes between them.
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND).
 	ListDead(ctx context.Context, in *ListDeadRequest, opts ...grpc.CallOption) (*ListDeadResponse, error)
+	// Redrive puts dead entries back into line, those first that have been dead for
+	// longest. Each keeps what it was scheduled with (lane, retry, category), has all
+	// its attempts again, and takes its fair turn as one does that is scheduled now.
+	// An occurrence of a recurring entry runs once more beside the entry: under the
+	// same key, with the due_at of that occurrence.
+	//
+	// A call redrives at most `limit` and looks at a bounded number of dead entries,
+	// so it may find none and still not be through: go on with next_page_token until
+	// there is none. What dies after the first call is not redriven by the ones that
+	// follow. To send a call again that had no answer may redrive up to `limit` more;
+	// nothing that is in line or claimed is touched by it.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND), UNAVAILABLE,
+	// RESOURCE_EXHAUSTED (OVERLOADED).
+	Redrive(ctx context.Context, in *RedriveRequest, opts ...grpc.CallOption) (*RedriveResponse, error)
+	// PurgeDead drops dead entries for good, in the order and within the bounds of
+	// Redrive.
+	//
+	// Errors: as Redrive.
+	PurgeDead(ctx context.Context, in *PurgeDeadRequest, opts ...grpc.CallOption) (*PurgeDeadResponse, error)
 }
 
 type dueWorkServiceClient struct {
@@ -101,10 +132,40 @@ func (c *dueWorkServiceClient) ListEntries(ctx context.Context, in *ListEntriesR
 	return out, nil
 }
 
+func (c *dueWorkServiceClient) GetEntry(ctx context.Context, in *GetEntryRequest, opts ...grpc.CallOption) (*GetEntryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetEntryResponse)
+	err := c.cc.Invoke(ctx, DueWorkService_GetEntry_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *dueWorkServiceClient) ListDead(ctx context.Context, in *ListDeadRequest, opts ...grpc.CallOption) (*ListDeadResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListDeadResponse)
 	err := c.cc.Invoke(ctx, DueWorkService_ListDead_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *dueWorkServiceClient) Redrive(ctx context.Context, in *RedriveRequest, opts ...grpc.CallOption) (*RedriveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RedriveResponse)
+	err := c.cc.Invoke(ctx, DueWorkService_Redrive_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *dueWorkServiceClient) PurgeDead(ctx context.Context, in *PurgeDeadRequest, opts ...grpc.CallOption) (*PurgeDeadResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PurgeDeadResponse)
+	err := c.cc.Invoke(ctx, DueWorkService_PurgeDead_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +192,9 @@ type DueWorkServiceServer interface {
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND), UNAVAILABLE,
 	// RESOURCE_EXHAUSTED (OVERLOADED).
 	Schedule(context.Context, *ScheduleRequest) (*ScheduleResponse, error)
-	// Unschedule removes an entry, whatever its state. If it is claimed the claim
-	// becomes CANCELLED and keeps its slot until released or expired.
+	// Unschedule removes an entry, whatever its state, and what was redriven of its
+	// occurrences; those that are dead stay. If it is claimed the claim becomes
+	// CANCELLED and keeps its slot until released or expired.
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, ENTRY_NOT_FOUND: it
 	// may be gone already), UNAVAILABLE.
@@ -143,10 +205,37 @@ type DueWorkServiceServer interface {
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND).
 	ListEntries(context.Context, *ListEntriesRequest) (*ListEntriesResponse, error)
-	// ListDead pages through dead entries by tenant, then key.
+	// GetEntry shows one entry, whatever its state. Dead occurrences of a recurring
+	// entry are in ListDead.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, ENTRY_NOT_FOUND),
+	// UNAVAILABLE.
+	GetEntry(context.Context, *GetEntryRequest) (*GetEntryResponse, error)
+	// ListDead pages through dead entries by tenant, then key. An entry that stays
+	// dead is on exactly one page, whatever else changes between them.
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND).
 	ListDead(context.Context, *ListDeadRequest) (*ListDeadResponse, error)
+	// Redrive puts dead entries back into line, those first that have been dead for
+	// longest. Each keeps what it was scheduled with (lane, retry, category), has all
+	// its attempts again, and takes its fair turn as one does that is scheduled now.
+	// An occurrence of a recurring entry runs once more beside the entry: under the
+	// same key, with the due_at of that occurrence.
+	//
+	// A call redrives at most `limit` and looks at a bounded number of dead entries,
+	// so it may find none and still not be through: go on with next_page_token until
+	// there is none. What dies after the first call is not redriven by the ones that
+	// follow. To send a call again that had no answer may redrive up to `limit` more;
+	// nothing that is in line or claimed is touched by it.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND), UNAVAILABLE,
+	// RESOURCE_EXHAUSTED (OVERLOADED).
+	Redrive(context.Context, *RedriveRequest) (*RedriveResponse, error)
+	// PurgeDead drops dead entries for good, in the order and within the bounds of
+	// Redrive.
+	//
+	// Errors: as Redrive.
+	PurgeDead(context.Context, *PurgeDeadRequest) (*PurgeDeadResponse, error)
 	mustEmbedUnimplementedDueWorkServiceServer()
 }
 
@@ -166,8 +255,17 @@ func (UnimplementedDueWorkServiceServer) Unschedule(context.Context, *Unschedule
 func (UnimplementedDueWorkServiceServer) ListEntries(context.Context, *ListEntriesRequest) (*ListEntriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListEntries not implemented")
 }
+func (UnimplementedDueWorkServiceServer) GetEntry(context.Context, *GetEntryRequest) (*GetEntryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetEntry not implemented")
+}
 func (UnimplementedDueWorkServiceServer) ListDead(context.Context, *ListDeadRequest) (*ListDeadResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListDead not implemented")
+}
+func (UnimplementedDueWorkServiceServer) Redrive(context.Context, *RedriveRequest) (*RedriveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Redrive not implemented")
+}
+func (UnimplementedDueWorkServiceServer) PurgeDead(context.Context, *PurgeDeadRequest) (*PurgeDeadResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PurgeDead not implemented")
 }
 func (UnimplementedDueWorkServiceServer) mustEmbedUnimplementedDueWorkServiceServer() {}
 func (UnimplementedDueWorkServiceServer) testEmbeddedByValue()                        {}
@@ -244,6 +342,24 @@ func _DueWorkService_ListEntries_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DueWorkService_GetEntry_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetEntryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DueWorkServiceServer).GetEntry(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DueWorkService_GetEntry_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DueWorkServiceServer).GetEntry(ctx, req.(*GetEntryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _DueWorkService_ListDead_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListDeadRequest)
 	if err := dec(in); err != nil {
@@ -258,6 +374,42 @@ func _DueWorkService_ListDead_Handler(srv interface{}, ctx context.Context, dec 
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(DueWorkServiceServer).ListDead(ctx, req.(*ListDeadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _DueWorkService_Redrive_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RedriveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DueWorkServiceServer).Redrive(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DueWorkService_Redrive_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DueWorkServiceServer).Redrive(ctx, req.(*RedriveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _DueWorkService_PurgeDead_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PurgeDeadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DueWorkServiceServer).PurgeDead(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DueWorkService_PurgeDead_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DueWorkServiceServer).PurgeDead(ctx, req.(*PurgeDeadRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -282,8 +434,20 @@ var DueWorkService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _DueWorkService_ListEntries_Handler,
 		},
 		{
+			MethodName: "GetEntry",
+			Handler:    _DueWorkService_GetEntry_Handler,
+		},
+		{
 			MethodName: "ListDead",
 			Handler:    _DueWorkService_ListDead_Handler,
+		},
+		{
+			MethodName: "Redrive",
+			Handler:    _DueWorkService_Redrive_Handler,
+		},
+		{
+			MethodName: "PurgeDead",
+			Handler:    _DueWorkService_PurgeDead_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -112,8 +112,9 @@ type EntrySpec struct {
 	MaxAttempts int32 `protobuf:"varint,8,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
 	// How the entry comes back. Unset means that it does not: it is finished with
 	// DONE. A recurring entry goes on until it is unscheduled; an occurrence that
-	// fails for good leaves a dead entry beside it, of which each key keeps the
-	// latest 64.
+	// fails for good leaves a dead entry of the same key beside it. Each key keeps 64
+	// of these, redriven ones included; a further one drops the one that has been
+	// dead for longest.
 	//
 	// Types that are valid to be assigned to Recurrence:
 	//
@@ -427,7 +428,8 @@ type Entry struct {
 	State EntryState `protobuf:"varint,7,opt,name=state,proto3,enum=admit.v1.EntryState" json:"state,omitempty"`
 	// When it may be claimed next; of a claimed or dead one, when it last could.
 	DueAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=due_at,json=dueAt,proto3" json:"due_at,omitempty"`
-	// When it first came due: its place in line.
+	// When it, or this occurrence of it, first came due. It is its place in line,
+	// until it is redriven: then that is the time of the redrive.
 	FirstDueAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=first_due_at,json=firstDueAt,proto3" json:"first_due_at,omitempty"`
 	// Attempts begun.
 	Attempts int32 `protobuf:"varint,10,opt,name=attempts,proto3" json:"attempts,omitempty"`
@@ -439,7 +441,13 @@ type Entry struct {
 	//
 	//	*Entry_Every
 	//	*Entry_Cadence
-	Recurrence    isEntry_Recurrence `protobuf_oneof:"recurrence"`
+	Recurrence isEntry_Recurrence `protobuf_oneof:"recurrence"`
+	// The latest attempts that failed, at most 8, oldest first: the last one of a
+	// dead entry says why it died. Work that was given back is not in it. A redrive
+	// leaves it as it is, the next occurrence of a recurring entry begins anew.
+	History []*Attempt `protobuf:"bytes,14,rep,name=history,proto3" json:"history,omitempty"`
+	// When a dead entry died. Unset unless it is dead.
+	DiedAt        *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=died_at,json=diedAt,proto3" json:"died_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -576,6 +584,20 @@ func (x *Entry) GetCadence() string {
 	return ""
 }
 
+func (x *Entry) GetHistory() []*Attempt {
+	if x != nil {
+		return x.History
+	}
+	return nil
+}
+
+func (x *Entry) GetDiedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DiedAt
+	}
+	return nil
+}
+
 type isEntry_Recurrence interface {
 	isEntry_Recurrence()
 }
@@ -594,34 +616,35 @@ func (*Entry_Every) isEntry_Recurrence() {}
 
 func (*Entry_Cadence) isEntry_Recurrence() {}
 
-// DeadEntry is an entry that failed for good.
-type DeadEntry struct {
+// Attempt is an attempt at an entry that failed.
+type Attempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The entry as it was.
-	Entry *Entry `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
-	// How its last attempt ended: FAILED, DEAD, or EXPIRED when the last holder
-	// vanished.
-	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// When it died.
-	DiedAt        *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=died_at,json=diedAt,proto3" json:"died_at,omitempty"`
+	// Which attempt it was, from 1.
+	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// How it ended: FAILED, DEAD or EXPIRED.
+	Outcome Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=admit.v1.Outcome" json:"outcome,omitempty"`
+	// When it ended; with EXPIRED, when its time was up.
+	EndedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	// The worker_id of who held the claim.
+	WorkerId      string `protobuf:"bytes,4,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *DeadEntry) Reset() {
-	*x = DeadEntry{}
+func (x *Attempt) Reset() {
+	*x = Attempt{}
 	mi := &file_admit_v1_entry_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *DeadEntry) String() string {
+func (x *Attempt) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*DeadEntry) ProtoMessage() {}
+func (*Attempt) ProtoMessage() {}
 
-func (x *DeadEntry) ProtoReflect() protoreflect.Message {
+func (x *Attempt) ProtoReflect() protoreflect.Message {
 	mi := &file_admit_v1_entry_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -633,30 +656,37 @@ func (x *DeadEntry) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use DeadEntry.ProtoReflect.Descriptor instead.
-func (*DeadEntry) Descriptor() ([]byte, []int) {
+// Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
+func (*Attempt) Descriptor() ([]byte, []int) {
 	return file_admit_v1_entry_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *DeadEntry) GetEntry() *Entry {
+func (x *Attempt) GetNumber() int32 {
 	if x != nil {
-		return x.Entry
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Attempt) GetOutcome() Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Outcome_OUTCOME_UNSPECIFIED
+}
+
+func (x *Attempt) GetEndedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndedAt
 	}
 	return nil
 }
 
-func (x *DeadEntry) GetReason() string {
+func (x *Attempt) GetWorkerId() string {
 	if x != nil {
-		return x.Reason
+		return x.WorkerId
 	}
 	return ""
-}
-
-func (x *DeadEntry) GetDiedAt() *timestamppb.Timestamp {
-	if x != nil {
-		return x.DiedAt
-	}
-	return nil
 }
 
 var File_admit_v1_entry_proto protoreflect.FileDescriptor
@@ -688,7 +718,7 @@ const file_admit_v1_entry_proto_rawDesc = "" +
 	"\x06due_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05dueAt\x12\x18\n" +
 	"\aattempt\x18\a \x01(\x05R\aattempt\x12\x19\n" +
 	"\bcatch_up\x18\b \x01(\bR\acatchUp\x12\x14\n" +
-	"\x05batch\x18\t \x01(\x05R\x05batch\"\xc6\x03\n" +
+	"\x05batch\x18\t \x01(\x05R\x05batch\"\xa8\x04\n" +
 	"\x05Entry\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
@@ -704,13 +734,16 @@ const file_admit_v1_entry_proto_rawDesc = "" +
 	" \x01(\x05R\battempts\x12!\n" +
 	"\fmax_attempts\x18\v \x01(\x05R\vmaxAttempts\x121\n" +
 	"\x05every\x18\f \x01(\v2\x19.google.protobuf.DurationH\x00R\x05every\x12\x1a\n" +
-	"\acadence\x18\r \x01(\tH\x00R\acadenceB\f\n" +
+	"\acadence\x18\r \x01(\tH\x00R\acadence\x12+\n" +
+	"\ahistory\x18\x0e \x03(\v2\x11.admit.v1.AttemptR\ahistory\x123\n" +
+	"\adied_at\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x06diedAtB\f\n" +
 	"\n" +
-	"recurrence\"\x7f\n" +
-	"\tDeadEntry\x12%\n" +
-	"\x05entry\x18\x01 \x01(\v2\x0f.admit.v1.EntryR\x05entry\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\x123\n" +
-	"\adied_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x06diedAt*p\n" +
+	"recurrence\"\xa2\x01\n" +
+	"\aAttempt\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12+\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x11.admit.v1.OutcomeR\aoutcome\x125\n" +
+	"\bended_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x12\x1b\n" +
+	"\tworker_id\x18\x04 \x01(\tR\bworkerId*p\n" +
 	"\n" +
 	"EntryState\x12\x1b\n" +
 	"\x17ENTRY_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -737,10 +770,11 @@ var file_admit_v1_entry_proto_goTypes = []any{
 	(*EntrySpec)(nil),             // 1: admit.v1.EntrySpec
 	(*Claim)(nil),                 // 2: admit.v1.Claim
 	(*Entry)(nil),                 // 3: admit.v1.Entry
-	(*DeadEntry)(nil),             // 4: admit.v1.DeadEntry
+	(*Attempt)(nil),               // 4: admit.v1.Attempt
 	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
 	(*durationpb.Duration)(nil),   // 6: google.protobuf.Duration
 	(*Permit)(nil),                // 7: admit.v1.Permit
+	(Outcome)(0),                  // 8: admit.v1.Outcome
 }
 var file_admit_v1_entry_proto_depIdxs = []int32{
 	5,  // 0: admit.v1.EntrySpec.due_at:type_name -> google.protobuf.Timestamp
@@ -752,13 +786,15 @@ var file_admit_v1_entry_proto_depIdxs = []int32{
 	5,  // 6: admit.v1.Entry.due_at:type_name -> google.protobuf.Timestamp
 	5,  // 7: admit.v1.Entry.first_due_at:type_name -> google.protobuf.Timestamp
 	6,  // 8: admit.v1.Entry.every:type_name -> google.protobuf.Duration
-	3,  // 9: admit.v1.DeadEntry.entry:type_name -> admit.v1.Entry
-	5,  // 10: admit.v1.DeadEntry.died_at:type_name -> google.protobuf.Timestamp
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	4,  // 9: admit.v1.Entry.history:type_name -> admit.v1.Attempt
+	5,  // 10: admit.v1.Entry.died_at:type_name -> google.protobuf.Timestamp
+	8,  // 11: admit.v1.Attempt.outcome:type_name -> admit.v1.Outcome
+	5,  // 12: admit.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_entry_proto_init() }

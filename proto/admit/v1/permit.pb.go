@@ -107,6 +107,9 @@ const (
 	Outcome_OUTCOME_NOT_STARTED Outcome = 4
 	// The work can never succeed. A claimed entry is dead at once.
 	Outcome_OUTCOME_DEAD Outcome = 5
+	// The holder vanished: the permit expired. The cluster notes it in an entry's
+	// history; to release with it is INVALID_ARGUMENT.
+	Outcome_OUTCOME_EXPIRED Outcome = 6
 )
 
 // Enum value maps for Outcome.
@@ -118,6 +121,7 @@ var (
 		3: "OUTCOME_THROTTLED",
 		4: "OUTCOME_NOT_STARTED",
 		5: "OUTCOME_DEAD",
+		6: "OUTCOME_EXPIRED",
 	}
 	Outcome_value = map[string]int32{
 		"OUTCOME_UNSPECIFIED": 0,
@@ -126,6 +130,7 @@ var (
 		"OUTCOME_THROTTLED":   3,
 		"OUTCOME_NOT_STARTED": 4,
 		"OUTCOME_DEAD":        5,
+		"OUTCOME_EXPIRED":     6,
 	}
 )
 
@@ -402,14 +407,15 @@ const file_admit_v1_permit_proto_rawDesc = "" +
 	"\x15PERMIT_STATE_RELEASED\x10\x02\x12\x15\n" +
 	"\x11PERMIT_STATE_LOST\x10\x03\x12\x1a\n" +
 	"\x16PERMIT_STATE_CANCELLED\x10\x04\x12\x16\n" +
-	"\x12PERMIT_STATE_SPENT\x10\x05*\x8a\x01\n" +
+	"\x12PERMIT_STATE_SPENT\x10\x05*\x9f\x01\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fOUTCOME_DONE\x10\x01\x12\x12\n" +
 	"\x0eOUTCOME_FAILED\x10\x02\x12\x15\n" +
 	"\x11OUTCOME_THROTTLED\x10\x03\x12\x17\n" +
 	"\x13OUTCOME_NOT_STARTED\x10\x04\x12\x10\n" +
-	"\fOUTCOME_DEAD\x10\x05*E\n" +
+	"\fOUTCOME_DEAD\x10\x05\x12\x13\n" +
+	"\x0fOUTCOME_EXPIRED\x10\x06*E\n" +
 	"\aFinding\x12\x17\n" +
 	"\x13FINDING_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vFINDING_HIT\x10\x01\x12\x10\n" +

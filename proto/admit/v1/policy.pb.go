@@ -267,7 +267,11 @@ type Pool struct {
 	// means 24 h.
 	DoneRetention *durationpb.Duration `protobuf:"bytes,13,opt,name=done_retention,json=doneRetention,proto3" json:"done_retention,omitempty"`
 	// What a refusal means. Absent means ENFORCE.
-	Enforcement   Pool_Enforcement `protobuf:"varint,14,opt,name=enforcement,proto3,enum=admit.v1.Pool_Enforcement" json:"enforcement,omitempty"`
+	Enforcement Pool_Enforcement `protobuf:"varint,14,opt,name=enforcement,proto3,enum=admit.v1.Pool_Enforcement" json:"enforcement,omitempty"`
+	// How long a dead entry is kept, 1 min to 366 d of cluster time, which no step
+	// of a wall clock moves. Absent means 7 d. A change holds for those that are
+	// dead already.
+	DeadRetention *durationpb.Duration `protobuf:"bytes,15,opt,name=dead_retention,json=deadRetention,proto3" json:"dead_retention,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -398,6 +402,13 @@ func (x *Pool) GetEnforcement() Pool_Enforcement {
 		return x.Enforcement
 	}
 	return Pool_ENFORCEMENT_UNSPECIFIED
+}
+
+func (x *Pool) GetDeadRetention() *durationpb.Duration {
+	if x != nil {
+		return x.DeadRetention
+	}
+	return nil
 }
 
 // Bucket is a token bucket: over any span of time T it grants at most
@@ -1249,7 +1260,7 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x15admit/v1/policy.proto\x12\badmit.v1\x1a\x1egoogle/protobuf/duration.proto\".\n" +
 	"\x06Policy\x12$\n" +
-	"\x05pools\x18\x01 \x03(\v2\x0e.admit.v1.PoolR\x05pools\"\xc3\x06\n" +
+	"\x05pools\x18\x01 \x03(\v2\x0e.admit.v1.PoolR\x05pools\"\x85\a\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\"\n" +
 	"\n" +
@@ -1269,7 +1280,8 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\bcadences\x18\v \x03(\v2\x11.admit.v1.CadenceR\bcadences\x12+\n" +
 	"\x0flock_max_active\x18\f \x01(\x03H\x01R\rlockMaxActive\x88\x01\x01\x12@\n" +
 	"\x0edone_retention\x18\r \x01(\v2\x19.google.protobuf.DurationR\rdoneRetention\x12<\n" +
-	"\venforcement\x18\x0e \x01(\x0e2\x1a.admit.v1.Pool.EnforcementR\venforcement\x1a=\n" +
+	"\venforcement\x18\x0e \x01(\x0e2\x1a.admit.v1.Pool.EnforcementR\venforcement\x12@\n" +
+	"\x0edead_retention\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\rdeadRetention\x1a=\n" +
 	"\x0fCategoriesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"C\n" +
@@ -1432,29 +1444,30 @@ var file_admit_v1_policy_proto_depIdxs = []int32{
 	13, // 9: admit.v1.Pool.cadences:type_name -> admit.v1.Cadence
 	18, // 10: admit.v1.Pool.done_retention:type_name -> google.protobuf.Duration
 	0,  // 11: admit.v1.Pool.enforcement:type_name -> admit.v1.Pool.Enforcement
-	1,  // 12: admit.v1.Bucket.scope:type_name -> admit.v1.Bucket.Scope
-	18, // 13: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
-	2,  // 14: admit.v1.Bucket.charge:type_name -> admit.v1.Bucket.Charge
-	16, // 15: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
-	8,  // 16: admit.v1.Lane.yield:type_name -> admit.v1.Yield
-	7,  // 17: admit.v1.Lane.batch:type_name -> admit.v1.Batch
-	18, // 18: admit.v1.Batch.linger:type_name -> google.protobuf.Duration
-	18, // 19: admit.v1.Yield.above_age:type_name -> google.protobuf.Duration
-	18, // 20: admit.v1.Yield.resume_age:type_name -> google.protobuf.Duration
-	10, // 21: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
-	10, // 22: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
-	17, // 23: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
-	18, // 24: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
-	18, // 25: admit.v1.Retry.base:type_name -> google.protobuf.Duration
-	18, // 26: admit.v1.Retry.max:type_name -> google.protobuf.Duration
-	18, // 27: admit.v1.Cadence.base:type_name -> google.protobuf.Duration
-	18, // 28: admit.v1.Cadence.max:type_name -> google.protobuf.Duration
-	11, // 29: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	18, // 12: admit.v1.Pool.dead_retention:type_name -> google.protobuf.Duration
+	1,  // 13: admit.v1.Bucket.scope:type_name -> admit.v1.Bucket.Scope
+	18, // 14: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
+	2,  // 15: admit.v1.Bucket.charge:type_name -> admit.v1.Bucket.Charge
+	16, // 16: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
+	8,  // 17: admit.v1.Lane.yield:type_name -> admit.v1.Yield
+	7,  // 18: admit.v1.Lane.batch:type_name -> admit.v1.Batch
+	18, // 19: admit.v1.Batch.linger:type_name -> google.protobuf.Duration
+	18, // 20: admit.v1.Yield.above_age:type_name -> google.protobuf.Duration
+	18, // 21: admit.v1.Yield.resume_age:type_name -> google.protobuf.Duration
+	10, // 22: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
+	10, // 23: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
+	17, // 24: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
+	18, // 25: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
+	18, // 26: admit.v1.Retry.base:type_name -> google.protobuf.Duration
+	18, // 27: admit.v1.Retry.max:type_name -> google.protobuf.Duration
+	18, // 28: admit.v1.Cadence.base:type_name -> google.protobuf.Duration
+	18, // 29: admit.v1.Cadence.max:type_name -> google.protobuf.Duration
+	11, // 30: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_policy_proto_init() }

@@ -165,7 +165,10 @@ type PoolHealth struct {
 	// Boundaries of fixed grids that were missed for good, since the pool exists.
 	Skipped int64 `protobuf:"varint,10,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	// Requests that wait in line.
-	Waiting       int64 `protobuf:"varint,11,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Waiting int64 `protobuf:"varint,11,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Dead entries that were dropped since the pool exists: for their age, or since
+	// their key had too many.
+	Swept         int64 `protobuf:"varint,12,opt,name=swept,proto3" json:"swept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -273,6 +276,13 @@ func (x *PoolHealth) GetSkipped() int64 {
 func (x *PoolHealth) GetWaiting() int64 {
 	if x != nil {
 		return x.Waiting
+	}
+	return 0
+}
+
+func (x *PoolHealth) GetSwept() int64 {
+	if x != nil {
+		return x.Swept
 	}
 	return 0
 }
@@ -471,7 +481,7 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\x05pools\x18\x01 \x03(\v2\x14.admit.v1.PoolHealthR\x05pools\x12<\n" +
 	"\fcluster_time\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\vclusterTime\x12\x1b\n" +
 	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\x12'\n" +
-	"\x0fpolicy_revision\x18\x04 \x01(\x03R\x0epolicyRevision\"\xee\x02\n" +
+	"\x0fpolicy_revision\x18\x04 \x01(\x03R\x0epolicyRevision\"\x84\x03\n" +
 	"\n" +
 	"PoolHealth\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
@@ -486,7 +496,8 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\x04held\x18\t \x03(\v2\x13.admit.v1.HeldTotalR\x04held\x12\x18\n" +
 	"\askipped\x18\n" +
 	" \x01(\x03R\askipped\x12\x18\n" +
-	"\awaiting\x18\v \x01(\x03R\awaitingB\r\n" +
+	"\awaiting\x18\v \x01(\x03R\awaiting\x12\x14\n" +
+	"\x05swept\x18\f \x01(\x03R\x05sweptB\r\n" +
 	"\v_max_active\"\xd6\x01\n" +
 	"\n" +
 	"LaneHealth\x12\x12\n" +

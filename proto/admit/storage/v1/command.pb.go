@@ -121,6 +121,8 @@ type Op struct {
 	//	*Op_Unschedule
 	//	*Op_Detach
 	//	*Op_ReportDemand
+	//	*Op_Redrive
+	//	*Op_PurgeDead
 	Kind          isOp_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -262,6 +264,24 @@ func (x *Op) GetReportDemand() *ReportDemand {
 	return nil
 }
 
+func (x *Op) GetRedrive() *Redrive {
+	if x != nil {
+		if x, ok := x.Kind.(*Op_Redrive); ok {
+			return x.Redrive
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetPurgeDead() *PurgeDead {
+	if x != nil {
+		if x, ok := x.Kind.(*Op_PurgeDead); ok {
+			return x.PurgeDead
+		}
+	}
+	return nil
+}
+
 type isOp_Kind interface {
 	isOp_Kind()
 }
@@ -321,6 +341,16 @@ type Op_ReportDemand struct {
 	ReportDemand *ReportDemand `protobuf:"bytes,11,opt,name=report_demand,json=reportDemand,proto3,oneof"`
 }
 
+type Op_Redrive struct {
+	// Puts dead entries back into line.
+	Redrive *Redrive `protobuf:"bytes,12,opt,name=redrive,proto3,oneof"`
+}
+
+type Op_PurgeDead struct {
+	// Drops dead entries.
+	PurgeDead *PurgeDead `protobuf:"bytes,13,opt,name=purge_dead,json=purgeDead,proto3,oneof"`
+}
+
 func (*Op_TermStart) isOp_Kind() {}
 
 func (*Op_ApplyPolicy) isOp_Kind() {}
@@ -342,6 +372,10 @@ func (*Op_Unschedule) isOp_Kind() {}
 func (*Op_Detach) isOp_Kind() {}
 
 func (*Op_ReportDemand) isOp_Kind() {}
+
+func (*Op_Redrive) isOp_Kind() {}
+
+func (*Op_PurgeDead) isOp_Kind() {}
 
 // TermStart opens a leader's term.
 type TermStart struct {
@@ -1548,6 +1582,298 @@ func (x *Unschedule) GetKey() string {
 	return ""
 }
 
+// DeadFilter selects dead entries; what is empty selects all.
+type DeadFilter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The lane.
+	Lane string `protobuf:"bytes,2,opt,name=lane,proto3" json:"lane,omitempty"`
+	// What the keys begin with.
+	KeyPrefix string `protobuf:"bytes,3,opt,name=key_prefix,json=keyPrefix,proto3" json:"key_prefix,omitempty"`
+	// How the last attempt ended, as in Release, or 0.
+	Outcome       uint32 `protobuf:"varint,4,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeadFilter) Reset() {
+	*x = DeadFilter{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadFilter) ProtoMessage() {}
+
+func (x *DeadFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadFilter.ProtoReflect.Descriptor instead.
+func (*DeadFilter) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *DeadFilter) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *DeadFilter) GetLane() string {
+	if x != nil {
+		return x.Lane
+	}
+	return ""
+}
+
+func (x *DeadFilter) GetKeyPrefix() string {
+	if x != nil {
+		return x.KeyPrefix
+	}
+	return ""
+}
+
+func (x *DeadFilter) GetOutcome() uint32 {
+	if x != nil {
+		return x.Outcome
+	}
+	return 0
+}
+
+// DeadCursor is where a walk among the dead goes on; all 0 is the beginning.
+type DeadCursor struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The place of the last one looked at.
+	After uint64 `protobuf:"varint,1,opt,name=after,proto3" json:"after,omitempty"`
+	// The last place that the walk is for.
+	Until uint64 `protobuf:"varint,2,opt,name=until,proto3" json:"until,omitempty"`
+	// When the next one that is redriven comes due, in wall time.
+	Due           int64 `protobuf:"varint,3,opt,name=due,proto3" json:"due,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeadCursor) Reset() {
+	*x = DeadCursor{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadCursor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadCursor) ProtoMessage() {}
+
+func (x *DeadCursor) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadCursor.ProtoReflect.Descriptor instead.
+func (*DeadCursor) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *DeadCursor) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *DeadCursor) GetUntil() uint64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *DeadCursor) GetDue() int64 {
+	if x != nil {
+		return x.Due
+	}
+	return 0
+}
+
+// Redrive puts dead entries back into line.
+type Redrive struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Which.
+	Filter *DeadFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	// The most.
+	Limit int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// How many come due in each second, or 0 for all at once.
+	PerSecond int64 `protobuf:"varint,4,opt,name=per_second,json=perSecond,proto3" json:"per_second,omitempty"`
+	// Where to begin.
+	From          *DeadCursor `protobuf:"bytes,5,opt,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Redrive) Reset() {
+	*x = Redrive{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Redrive) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Redrive) ProtoMessage() {}
+
+func (x *Redrive) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Redrive.ProtoReflect.Descriptor instead.
+func (*Redrive) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Redrive) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *Redrive) GetFilter() *DeadFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *Redrive) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *Redrive) GetPerSecond() int64 {
+	if x != nil {
+		return x.PerSecond
+	}
+	return 0
+}
+
+func (x *Redrive) GetFrom() *DeadCursor {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+// PurgeDead drops dead entries.
+type PurgeDead struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Which.
+	Filter *DeadFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	// The most.
+	Limit int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Where to begin.
+	From          *DeadCursor `protobuf:"bytes,4,opt,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PurgeDead) Reset() {
+	*x = PurgeDead{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PurgeDead) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PurgeDead) ProtoMessage() {}
+
+func (x *PurgeDead) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PurgeDead.ProtoReflect.Descriptor instead.
+func (*PurgeDead) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *PurgeDead) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *PurgeDead) GetFilter() *DeadFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *PurgeDead) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *PurgeDead) GetFrom() *DeadCursor {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
 var File_admit_storage_v1_command_proto protoreflect.FileDescriptor
 
 const file_admit_storage_v1_command_proto_rawDesc = "" +
@@ -1557,7 +1883,7 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\bproposal\x18\x01 \x01(\x06R\bproposal\x12\f\n" +
 	"\x01t\x18\x02 \x01(\x03R\x01t\x12\f\n" +
 	"\x01w\x18\x03 \x01(\x03R\x01w\x12&\n" +
-	"\x03ops\x18\x04 \x03(\v2\x14.admit.storage.v1.OpR\x03ops\"\x8b\x05\n" +
+	"\x03ops\x18\x04 \x03(\v2\x14.admit.storage.v1.OpR\x03ops\"\x80\x06\n" +
 	"\x02Op\x12<\n" +
 	"\n" +
 	"term_start\x18\x01 \x01(\v2\x1b.admit.storage.v1.TermStartH\x00R\ttermStart\x12B\n" +
@@ -1573,7 +1899,10 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"unschedule\x122\n" +
 	"\x06detach\x18\n" +
 	" \x01(\v2\x18.admit.storage.v1.DetachH\x00R\x06detach\x12E\n" +
-	"\rreport_demand\x18\v \x01(\v2\x1e.admit.storage.v1.ReportDemandH\x00R\freportDemandB\x06\n" +
+	"\rreport_demand\x18\v \x01(\v2\x1e.admit.storage.v1.ReportDemandH\x00R\freportDemand\x125\n" +
+	"\aredrive\x18\f \x01(\v2\x19.admit.storage.v1.RedriveH\x00R\aredrive\x12<\n" +
+	"\n" +
+	"purge_dead\x18\r \x01(\v2\x1b.admit.storage.v1.PurgeDeadH\x00R\tpurgeDeadB\x06\n" +
 	"\x04kind\"\x1d\n" +
 	"\tTermStart\x12\x10\n" +
 	"\x03gap\x18\x01 \x01(\x03R\x03gap\"l\n" +
@@ -1674,7 +2003,31 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"Unschedule\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\tR\x03keyB:Z8github.com/admitd/admit/proto/admit/storage/v1;storagev1b\x06proto3"
+	"\x03key\x18\x03 \x01(\tR\x03key\"q\n" +
+	"\n" +
+	"DeadFilter\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x12\n" +
+	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x1d\n" +
+	"\n" +
+	"key_prefix\x18\x03 \x01(\tR\tkeyPrefix\x12\x18\n" +
+	"\aoutcome\x18\x04 \x01(\rR\aoutcome\"J\n" +
+	"\n" +
+	"DeadCursor\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\x04R\x05after\x12\x14\n" +
+	"\x05until\x18\x02 \x01(\x04R\x05until\x12\x10\n" +
+	"\x03due\x18\x03 \x01(\x03R\x03due\"\xba\x01\n" +
+	"\aRedrive\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x124\n" +
+	"\x06filter\x18\x02 \x01(\v2\x1c.admit.storage.v1.DeadFilterR\x06filter\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x03R\x05limit\x12\x1d\n" +
+	"\n" +
+	"per_second\x18\x04 \x01(\x03R\tperSecond\x120\n" +
+	"\x04from\x18\x05 \x01(\v2\x1c.admit.storage.v1.DeadCursorR\x04from\"\x9d\x01\n" +
+	"\tPurgeDead\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x124\n" +
+	"\x06filter\x18\x02 \x01(\v2\x1c.admit.storage.v1.DeadFilterR\x06filter\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x03R\x05limit\x120\n" +
+	"\x04from\x18\x04 \x01(\v2\x1c.admit.storage.v1.DeadCursorR\x04fromB:Z8github.com/admitd/admit/proto/admit/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_admit_storage_v1_command_proto_rawDescOnce sync.Once
@@ -1688,7 +2041,7 @@ func file_admit_storage_v1_command_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_command_proto_rawDescData
 }
 
-var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_admit_storage_v1_command_proto_goTypes = []any{
 	(*Command)(nil),      // 0: admit.storage.v1.Command
 	(*Op)(nil),           // 1: admit.storage.v1.Op
@@ -1707,8 +2060,12 @@ var file_admit_storage_v1_command_proto_goTypes = []any{
 	(*Schedule)(nil),     // 14: admit.storage.v1.Schedule
 	(*EntrySpec)(nil),    // 15: admit.storage.v1.EntrySpec
 	(*Unschedule)(nil),   // 16: admit.storage.v1.Unschedule
-	nil,                  // 17: admit.storage.v1.NextDue.LaneLimitsEntry
-	(*Policy)(nil),       // 18: admit.storage.v1.Policy
+	(*DeadFilter)(nil),   // 17: admit.storage.v1.DeadFilter
+	(*DeadCursor)(nil),   // 18: admit.storage.v1.DeadCursor
+	(*Redrive)(nil),      // 19: admit.storage.v1.Redrive
+	(*PurgeDead)(nil),    // 20: admit.storage.v1.PurgeDead
+	nil,                  // 21: admit.storage.v1.NextDue.LaneLimitsEntry
+	(*Policy)(nil),       // 22: admit.storage.v1.Policy
 }
 var file_admit_storage_v1_command_proto_depIdxs = []int32{
 	1,  // 0: admit.storage.v1.Command.ops:type_name -> admit.storage.v1.Op
@@ -1723,18 +2080,24 @@ var file_admit_storage_v1_command_proto_depIdxs = []int32{
 	16, // 9: admit.storage.v1.Op.unschedule:type_name -> admit.storage.v1.Unschedule
 	7,  // 10: admit.storage.v1.Op.detach:type_name -> admit.storage.v1.Detach
 	8,  // 11: admit.storage.v1.Op.report_demand:type_name -> admit.storage.v1.ReportDemand
-	18, // 12: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
-	6,  // 13: admit.storage.v1.Detach.waiter:type_name -> admit.storage.v1.WaiterKey
-	17, // 14: admit.storage.v1.NextDue.lane_limits:type_name -> admit.storage.v1.NextDue.LaneLimitsEntry
-	10, // 15: admit.storage.v1.NextDue.node:type_name -> admit.storage.v1.Node
-	13, // 16: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
-	13, // 17: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
-	15, // 18: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	19, // 12: admit.storage.v1.Op.redrive:type_name -> admit.storage.v1.Redrive
+	20, // 13: admit.storage.v1.Op.purge_dead:type_name -> admit.storage.v1.PurgeDead
+	22, // 14: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
+	6,  // 15: admit.storage.v1.Detach.waiter:type_name -> admit.storage.v1.WaiterKey
+	21, // 16: admit.storage.v1.NextDue.lane_limits:type_name -> admit.storage.v1.NextDue.LaneLimitsEntry
+	10, // 17: admit.storage.v1.NextDue.node:type_name -> admit.storage.v1.Node
+	13, // 18: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
+	13, // 19: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
+	15, // 20: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
+	17, // 21: admit.storage.v1.Redrive.filter:type_name -> admit.storage.v1.DeadFilter
+	18, // 22: admit.storage.v1.Redrive.from:type_name -> admit.storage.v1.DeadCursor
+	17, // 23: admit.storage.v1.PurgeDead.filter:type_name -> admit.storage.v1.DeadFilter
+	18, // 24: admit.storage.v1.PurgeDead.from:type_name -> admit.storage.v1.DeadCursor
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_command_proto_init() }
@@ -1755,6 +2118,8 @@ func file_admit_storage_v1_command_proto_init() {
 		(*Op_Unschedule)(nil),
 		(*Op_Detach)(nil),
 		(*Op_ReportDemand)(nil),
+		(*Op_Redrive)(nil),
+		(*Op_PurgeDead)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1762,7 +2127,7 @@ func file_admit_storage_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_command_proto_rawDesc), len(file_admit_storage_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -100,7 +100,9 @@ type PoolPolicy struct {
 	// How long jobs that are done are remembered.
 	DoneRetention int64 `protobuf:"varint,14,opt,name=done_retention,json=doneRetention,proto3" json:"done_retention,omitempty"`
 	// Whether it lets through what it would refuse.
-	Shadow        bool `protobuf:"varint,15,opt,name=shadow,proto3" json:"shadow,omitempty"`
+	Shadow bool `protobuf:"varint,15,opt,name=shadow,proto3" json:"shadow,omitempty"`
+	// How long dead entries are kept.
+	DeadRetention int64 `protobuf:"varint,16,opt,name=dead_retention,json=deadRetention,proto3" json:"dead_retention,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -238,6 +240,13 @@ func (x *PoolPolicy) GetShadow() bool {
 		return x.Shadow
 	}
 	return false
+}
+
+func (x *PoolPolicy) GetDeadRetention() int64 {
+	if x != nil {
+		return x.DeadRetention
+	}
+	return 0
 }
 
 // CadencePolicy is a rhythm of recurring entries.
@@ -993,7 +1002,7 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x1dadmit/storage/v1/policy.proto\x12\x10admit.storage.v1\"<\n" +
 	"\x06Policy\x122\n" +
-	"\x05pools\x18\x01 \x03(\v2\x1c.admit.storage.v1.PoolPolicyR\x05pools\"\x81\x06\n" +
+	"\x05pools\x18\x01 \x03(\v2\x1c.admit.storage.v1.PoolPolicyR\x05pools\"\xa8\x06\n" +
 	"\n" +
 	"PoolPolicy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
@@ -1015,7 +1024,8 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\bcadences\x18\f \x03(\v2\x1f.admit.storage.v1.CadencePolicyR\bcadences\x12&\n" +
 	"\x0flock_max_active\x18\r \x01(\x03R\rlockMaxActive\x12%\n" +
 	"\x0edone_retention\x18\x0e \x01(\x03R\rdoneRetention\x12\x16\n" +
-	"\x06shadow\x18\x0f \x01(\bR\x06shadow\x1a=\n" +
+	"\x06shadow\x18\x0f \x01(\bR\x06shadow\x12%\n" +
+	"\x0edead_retention\x18\x10 \x01(\x03R\rdeadRetention\x1a=\n" +
 	"\x0fCategoriesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"a\n" +

@@ -488,7 +488,9 @@ type PoolRow struct {
 	// The ids of the TENANT buckets, in the order of the policy.
 	Fair []uint32 `protobuf:"varint,6,rep,packed,name=fair,proto3" json:"fair,omitempty"`
 	// The boundaries of fixed grids that were missed for good.
-	Skipped       int64 `protobuf:"varint,7,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	Skipped int64 `protobuf:"varint,7,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	// The dead entries that were dropped for their age or number.
+	Swept         int64 `protobuf:"varint,8,opt,name=swept,proto3" json:"swept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -568,6 +570,13 @@ func (x *PoolRow) GetFair() []uint32 {
 func (x *PoolRow) GetSkipped() int64 {
 	if x != nil {
 		return x.Skipped
+	}
+	return 0
+}
+
+func (x *PoolRow) GetSwept() int64 {
+	if x != nil {
+		return x.Swept
 	}
 	return 0
 }
@@ -1163,8 +1172,8 @@ type EntryRow struct {
 	ClaimIndex uint64 `protobuf:"varint,18,opt,name=claim_index,json=claimIndex,proto3" json:"claim_index,omitempty"`
 	// The place of the claim in its log entry.
 	ClaimPosition uint32 `protobuf:"varint,19,opt,name=claim_position,json=claimPosition,proto3" json:"claim_position,omitempty"`
-	// How the last attempt ended.
-	Outcome uint32 `protobuf:"varint,20,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// The latest failed attempts.
+	History []*Attempt `protobuf:"bytes,20,rep,name=history,proto3" json:"history,omitempty"`
 	// When it died, in wall time.
 	DiedAt int64 `protobuf:"varint,21,opt,name=died_at,json=diedAt,proto3" json:"died_at,omitempty"`
 	// Tells the dead letter of an occurrence from its recurring entry, or 0.
@@ -1178,7 +1187,13 @@ type EntryRow struct {
 	// Where the grid goes on then, in wall time.
 	Resume int64 `protobuf:"varint,26,opt,name=resume,proto3" json:"resume,omitempty"`
 	// The reports without a hit in a row.
-	Misses        int32 `protobuf:"varint,27,opt,name=misses,proto3" json:"misses,omitempty"`
+	Misses int32 `protobuf:"varint,27,opt,name=misses,proto3" json:"misses,omitempty"`
+	// When it died, in cluster time.
+	BuriedAt int64 `protobuf:"varint,28,opt,name=buried_at,json=buriedAt,proto3" json:"buried_at,omitempty"`
+	// Whether it was redriven.
+	Redriven bool `protobuf:"varint,29,opt,name=redriven,proto3" json:"redriven,omitempty"`
+	// When it came due before it was redriven, in wall time.
+	CameDue       int64 `protobuf:"varint,30,opt,name=came_due,json=cameDue,proto3" json:"came_due,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1346,11 +1361,11 @@ func (x *EntryRow) GetClaimPosition() uint32 {
 	return 0
 }
 
-func (x *EntryRow) GetOutcome() uint32 {
+func (x *EntryRow) GetHistory() []*Attempt {
 	if x != nil {
-		return x.Outcome
+		return x.History
 	}
-	return 0
+	return nil
 }
 
 func (x *EntryRow) GetDiedAt() int64 {
@@ -1402,6 +1417,100 @@ func (x *EntryRow) GetMisses() int32 {
 	return 0
 }
 
+func (x *EntryRow) GetBuriedAt() int64 {
+	if x != nil {
+		return x.BuriedAt
+	}
+	return 0
+}
+
+func (x *EntryRow) GetRedriven() bool {
+	if x != nil {
+		return x.Redriven
+	}
+	return false
+}
+
+func (x *EntryRow) GetCameDue() int64 {
+	if x != nil {
+		return x.CameDue
+	}
+	return 0
+}
+
+// Attempt is an attempt at an entry that failed.
+type Attempt struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Counts from 1.
+	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// How it ended, as in Release.
+	Outcome uint32 `protobuf:"varint,2,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// When it ended, in wall time.
+	EndedAt int64 `protobuf:"varint,3,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	// Who held the claim.
+	Worker        string `protobuf:"bytes,4,opt,name=worker,proto3" json:"worker,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attempt) Reset() {
+	*x = Attempt{}
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attempt) ProtoMessage() {}
+
+func (x *Attempt) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
+func (*Attempt) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Attempt) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Attempt) GetOutcome() uint32 {
+	if x != nil {
+		return x.Outcome
+	}
+	return 0
+}
+
+func (x *Attempt) GetEndedAt() int64 {
+	if x != nil {
+		return x.EndedAt
+	}
+	return 0
+}
+
+func (x *Attempt) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
 // PermitRow is a live permit.
 type PermitRow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1438,14 +1547,16 @@ type PermitRow struct {
 	// Whose part of the tenant's permits it counts in, or empty.
 	Node string `protobuf:"bytes,16,opt,name=node,proto3" json:"node,omitempty"`
 	// Whether it is of several entries. Its cost is then that of each.
-	Batch         bool `protobuf:"varint,17,opt,name=batch,proto3" json:"batch,omitempty"`
+	Batch bool `protobuf:"varint,17,opt,name=batch,proto3" json:"batch,omitempty"`
+	// Which occurrence of its entry, or 0.
+	Letter        uint64 `protobuf:"varint,18,opt,name=letter,proto3" json:"letter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PermitRow) Reset() {
 	*x = PermitRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1457,7 +1568,7 @@ func (x *PermitRow) String() string {
 func (*PermitRow) ProtoMessage() {}
 
 func (x *PermitRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1470,7 +1581,7 @@ func (x *PermitRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitRow.ProtoReflect.Descriptor instead.
 func (*PermitRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PermitRow) GetToken() *Token {
@@ -1592,6 +1703,13 @@ func (x *PermitRow) GetBatch() bool {
 	return false
 }
 
+func (x *PermitRow) GetLetter() uint64 {
+	if x != nil {
+		return x.Letter
+	}
+	return 0
+}
+
 // PartRow is one entry's part of a batch's permit.
 type PartRow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1604,14 +1722,16 @@ type PartRow struct {
 	// The key of its entry.
 	Entry string `protobuf:"bytes,4,opt,name=entry,proto3" json:"entry,omitempty"`
 	// Whether its entry is gone.
-	Cancelled     bool `protobuf:"varint,5,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	Cancelled bool `protobuf:"varint,5,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	// Which occurrence of its entry, or 0.
+	Letter        uint64 `protobuf:"varint,6,opt,name=letter,proto3" json:"letter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PartRow) Reset() {
 	*x = PartRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1623,7 +1743,7 @@ func (x *PartRow) String() string {
 func (*PartRow) ProtoMessage() {}
 
 func (x *PartRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +1756,7 @@ func (x *PartRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartRow.ProtoReflect.Descriptor instead.
 func (*PartRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PartRow) GetToken() *Token {
@@ -1672,6 +1792,13 @@ func (x *PartRow) GetCancelled() bool {
 		return x.Cancelled
 	}
 	return false
+}
+
+func (x *PartRow) GetLetter() uint64 {
+	if x != nil {
+		return x.Letter
+	}
+	return 0
 }
 
 // WaiterRow is a request that waits in line.
@@ -1718,7 +1845,7 @@ type WaiterRow struct {
 
 func (x *WaiterRow) Reset() {
 	*x = WaiterRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +1857,7 @@ func (x *WaiterRow) String() string {
 func (*WaiterRow) ProtoMessage() {}
 
 func (x *WaiterRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +1870,7 @@ func (x *WaiterRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaiterRow.ProtoReflect.Descriptor instead.
 func (*WaiterRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WaiterRow) GetKey() *WaiterKey {
@@ -1884,7 +2011,7 @@ type DoneRow struct {
 
 func (x *DoneRow) Reset() {
 	*x = DoneRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1896,7 +2023,7 @@ func (x *DoneRow) String() string {
 func (*DoneRow) ProtoMessage() {}
 
 func (x *DoneRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1909,7 +2036,7 @@ func (x *DoneRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneRow.ProtoReflect.Descriptor instead.
 func (*DoneRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DoneRow) GetPool() string {
@@ -1966,7 +2093,7 @@ type EndedRow struct {
 
 func (x *EndedRow) Reset() {
 	*x = EndedRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1978,7 +2105,7 @@ func (x *EndedRow) String() string {
 func (*EndedRow) ProtoMessage() {}
 
 func (x *EndedRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1991,7 +2118,7 @@ func (x *EndedRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedRow.ProtoReflect.Descriptor instead.
 func (*EndedRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EndedRow) GetToken() *Token {
@@ -2054,7 +2181,7 @@ type RequestRow struct {
 
 func (x *RequestRow) Reset() {
 	*x = RequestRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2066,7 +2193,7 @@ func (x *RequestRow) String() string {
 func (*RequestRow) ProtoMessage() {}
 
 func (x *RequestRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2079,7 +2206,7 @@ func (x *RequestRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRow.ProtoReflect.Descriptor instead.
 func (*RequestRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RequestRow) GetPool() string {
@@ -2174,7 +2301,7 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	" \x01(\v2\x1b.admit.storage.v1.WaiterRowH\x00R\x06waiter\x12/\n" +
 	"\x04done\x18\v \x01(\v2\x19.admit.storage.v1.DoneRowH\x00R\x04done\x12/\n" +
 	"\x04part\x18\f \x01(\v2\x19.admit.storage.v1.PartRowH\x00R\x04partB\x06\n" +
-	"\x04kind\"\xe4\x01\n" +
+	"\x04kind\"\xfa\x01\n" +
 	"\aPoolRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03num\x18\x02 \x01(\rR\x03num\x12\x1d\n" +
@@ -2183,7 +2310,8 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x05lanes\x18\x04 \x03(\v2\x19.admit.storage.v1.LaneRowR\x05lanes\x125\n" +
 	"\abuckets\x18\x05 \x03(\v2\x1b.admit.storage.v1.BucketRowR\abuckets\x12\x12\n" +
 	"\x04fair\x18\x06 \x03(\rR\x04fair\x12\x18\n" +
-	"\askipped\x18\a \x01(\x03R\askipped\"}\n" +
+	"\askipped\x18\a \x01(\x03R\askipped\x12\x14\n" +
+	"\x05swept\x18\b \x01(\x03R\x05swept\"}\n" +
 	"\aLaneRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06paused\x18\x02 \x01(\bR\x06paused\x12\x16\n" +
@@ -2226,7 +2354,7 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x04turn\x18\x04 \x01(\x04R\x04turn\x12\x1d\n" +
 	"\n" +
 	"ripe_first\x18\x05 \x01(\x03R\tripeFirst\x12\x19\n" +
-	"\bripe_seq\x18\x06 \x01(\x04R\aripeSeq\"\xee\x05\n" +
+	"\bripe_seq\x18\x06 \x01(\x04R\aripeSeq\"\xdd\x06\n" +
 	"\bEntryRow\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\x04R\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -2248,15 +2376,23 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x05retry\x18\x11 \x01(\v2\x1d.admit.storage.v1.RetryPolicyR\x05retry\x12\x1f\n" +
 	"\vclaim_index\x18\x12 \x01(\x04R\n" +
 	"claimIndex\x12%\n" +
-	"\x0eclaim_position\x18\x13 \x01(\rR\rclaimPosition\x12\x18\n" +
-	"\aoutcome\x18\x14 \x01(\rR\aoutcome\x12\x17\n" +
+	"\x0eclaim_position\x18\x13 \x01(\rR\rclaimPosition\x123\n" +
+	"\ahistory\x18\x14 \x03(\v2\x19.admit.storage.v1.AttemptR\ahistory\x12\x17\n" +
 	"\adied_at\x18\x15 \x01(\x03R\x06diedAt\x12\x16\n" +
 	"\x06letter\x18\x16 \x01(\x04R\x06letter\x12\x14\n" +
 	"\x05every\x18\x17 \x01(\x03R\x05every\x129\n" +
 	"\acadence\x18\x18 \x01(\v2\x1f.admit.storage.v1.CadencePolicyR\acadence\x12\x16\n" +
 	"\x06behind\x18\x19 \x01(\x05R\x06behind\x12\x16\n" +
 	"\x06resume\x18\x1a \x01(\x03R\x06resume\x12\x16\n" +
-	"\x06misses\x18\x1b \x01(\x05R\x06misses\"\xc5\x03\n" +
+	"\x06misses\x18\x1b \x01(\x05R\x06misses\x12\x1b\n" +
+	"\tburied_at\x18\x1c \x01(\x03R\bburiedAt\x12\x1a\n" +
+	"\bredriven\x18\x1d \x01(\bR\bredriven\x12\x19\n" +
+	"\bcame_due\x18\x1e \x01(\x03R\acameDue\"n\n" +
+	"\aAttempt\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x18\n" +
+	"\aoutcome\x18\x02 \x01(\rR\aoutcome\x12\x19\n" +
+	"\bended_at\x18\x03 \x01(\x03R\aendedAt\x12\x16\n" +
+	"\x06worker\x18\x04 \x01(\tR\x06worker\"\xdd\x03\n" +
 	"\tPermitRow\x12-\n" +
 	"\x05token\x18\x01 \x01(\v2\x17.admit.storage.v1.TokenR\x05token\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x16\n" +
@@ -2277,13 +2413,15 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\tuncounted\x18\x0e \x01(\bR\tuncounted\x12\x1a\n" +
 	"\bborrowed\x18\x0f \x01(\bR\bborrowed\x12\x12\n" +
 	"\x04node\x18\x10 \x01(\tR\x04node\x12\x14\n" +
-	"\x05batch\x18\x11 \x01(\bR\x05batch\"\x9a\x01\n" +
+	"\x05batch\x18\x11 \x01(\bR\x05batch\x12\x16\n" +
+	"\x06letter\x18\x12 \x01(\x04R\x06letter\"\xb2\x01\n" +
 	"\aPartRow\x12-\n" +
 	"\x05token\x18\x01 \x01(\v2\x17.admit.storage.v1.TokenR\x05token\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x16\n" +
 	"\x06permit\x18\x03 \x01(\rR\x06permit\x12\x14\n" +
 	"\x05entry\x18\x04 \x01(\tR\x05entry\x12\x1c\n" +
-	"\tcancelled\x18\x05 \x01(\bR\tcancelled\"\xca\x03\n" +
+	"\tcancelled\x18\x05 \x01(\bR\tcancelled\x12\x16\n" +
+	"\x06letter\x18\x06 \x01(\x04R\x06letter\"\xca\x03\n" +
 	"\tWaiterRow\x12-\n" +
 	"\x03key\x18\x01 \x01(\v2\x1b.admit.storage.v1.WaiterKeyR\x03key\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
@@ -2340,7 +2478,7 @@ func file_admit_storage_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_snapshot_proto_rawDescData
 }
 
-var file_admit_storage_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_admit_storage_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_admit_storage_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil), // 0: admit.storage.v1.SnapshotHeader
 	(*SnapshotFooter)(nil), // 1: admit.storage.v1.SnapshotFooter
@@ -2353,47 +2491,49 @@ var file_admit_storage_v1_snapshot_proto_goTypes = []any{
 	(*SeatRow)(nil),        // 8: admit.storage.v1.SeatRow
 	(*RouteRow)(nil),       // 9: admit.storage.v1.RouteRow
 	(*EntryRow)(nil),       // 10: admit.storage.v1.EntryRow
-	(*PermitRow)(nil),      // 11: admit.storage.v1.PermitRow
-	(*PartRow)(nil),        // 12: admit.storage.v1.PartRow
-	(*WaiterRow)(nil),      // 13: admit.storage.v1.WaiterRow
-	(*DoneRow)(nil),        // 14: admit.storage.v1.DoneRow
-	(*EndedRow)(nil),       // 15: admit.storage.v1.EndedRow
-	(*RequestRow)(nil),     // 16: admit.storage.v1.RequestRow
-	(*Policy)(nil),         // 17: admit.storage.v1.Policy
-	(*RetryPolicy)(nil),    // 18: admit.storage.v1.RetryPolicy
-	(*CadencePolicy)(nil),  // 19: admit.storage.v1.CadencePolicy
-	(*Token)(nil),          // 20: admit.storage.v1.Token
-	(*WaiterKey)(nil),      // 21: admit.storage.v1.WaiterKey
+	(*Attempt)(nil),        // 11: admit.storage.v1.Attempt
+	(*PermitRow)(nil),      // 12: admit.storage.v1.PermitRow
+	(*PartRow)(nil),        // 13: admit.storage.v1.PartRow
+	(*WaiterRow)(nil),      // 14: admit.storage.v1.WaiterRow
+	(*DoneRow)(nil),        // 15: admit.storage.v1.DoneRow
+	(*EndedRow)(nil),       // 16: admit.storage.v1.EndedRow
+	(*RequestRow)(nil),     // 17: admit.storage.v1.RequestRow
+	(*Policy)(nil),         // 18: admit.storage.v1.Policy
+	(*RetryPolicy)(nil),    // 19: admit.storage.v1.RetryPolicy
+	(*CadencePolicy)(nil),  // 20: admit.storage.v1.CadencePolicy
+	(*Token)(nil),          // 21: admit.storage.v1.Token
+	(*WaiterKey)(nil),      // 22: admit.storage.v1.WaiterKey
 }
 var file_admit_storage_v1_snapshot_proto_depIdxs = []int32{
-	17, // 0: admit.storage.v1.Row.policy:type_name -> admit.storage.v1.Policy
+	18, // 0: admit.storage.v1.Row.policy:type_name -> admit.storage.v1.Policy
 	3,  // 1: admit.storage.v1.Row.pool:type_name -> admit.storage.v1.PoolRow
 	6,  // 2: admit.storage.v1.Row.tenant:type_name -> admit.storage.v1.TenantRow
 	7,  // 3: admit.storage.v1.Row.demand:type_name -> admit.storage.v1.DemandRow
 	9,  // 4: admit.storage.v1.Row.route:type_name -> admit.storage.v1.RouteRow
 	10, // 5: admit.storage.v1.Row.entry:type_name -> admit.storage.v1.EntryRow
-	11, // 6: admit.storage.v1.Row.permit:type_name -> admit.storage.v1.PermitRow
-	15, // 7: admit.storage.v1.Row.ended:type_name -> admit.storage.v1.EndedRow
-	16, // 8: admit.storage.v1.Row.request:type_name -> admit.storage.v1.RequestRow
-	13, // 9: admit.storage.v1.Row.waiter:type_name -> admit.storage.v1.WaiterRow
-	14, // 10: admit.storage.v1.Row.done:type_name -> admit.storage.v1.DoneRow
-	12, // 11: admit.storage.v1.Row.part:type_name -> admit.storage.v1.PartRow
+	12, // 6: admit.storage.v1.Row.permit:type_name -> admit.storage.v1.PermitRow
+	16, // 7: admit.storage.v1.Row.ended:type_name -> admit.storage.v1.EndedRow
+	17, // 8: admit.storage.v1.Row.request:type_name -> admit.storage.v1.RequestRow
+	14, // 9: admit.storage.v1.Row.waiter:type_name -> admit.storage.v1.WaiterRow
+	15, // 10: admit.storage.v1.Row.done:type_name -> admit.storage.v1.DoneRow
+	13, // 11: admit.storage.v1.Row.part:type_name -> admit.storage.v1.PartRow
 	4,  // 12: admit.storage.v1.PoolRow.lanes:type_name -> admit.storage.v1.LaneRow
 	5,  // 13: admit.storage.v1.PoolRow.buckets:type_name -> admit.storage.v1.BucketRow
 	5,  // 14: admit.storage.v1.TenantRow.buckets:type_name -> admit.storage.v1.BucketRow
 	8,  // 15: admit.storage.v1.DemandRow.seats:type_name -> admit.storage.v1.SeatRow
-	18, // 16: admit.storage.v1.EntryRow.retry:type_name -> admit.storage.v1.RetryPolicy
-	19, // 17: admit.storage.v1.EntryRow.cadence:type_name -> admit.storage.v1.CadencePolicy
-	20, // 18: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
-	20, // 19: admit.storage.v1.PartRow.token:type_name -> admit.storage.v1.Token
-	21, // 20: admit.storage.v1.WaiterRow.key:type_name -> admit.storage.v1.WaiterKey
-	20, // 21: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
-	20, // 22: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	19, // 16: admit.storage.v1.EntryRow.retry:type_name -> admit.storage.v1.RetryPolicy
+	11, // 17: admit.storage.v1.EntryRow.history:type_name -> admit.storage.v1.Attempt
+	20, // 18: admit.storage.v1.EntryRow.cadence:type_name -> admit.storage.v1.CadencePolicy
+	21, // 19: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
+	21, // 20: admit.storage.v1.PartRow.token:type_name -> admit.storage.v1.Token
+	22, // 21: admit.storage.v1.WaiterRow.key:type_name -> admit.storage.v1.WaiterKey
+	21, // 22: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
+	21, // 23: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_snapshot_proto_init() }
@@ -2423,7 +2563,7 @@ func file_admit_storage_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_snapshot_proto_rawDesc), len(file_admit_storage_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
