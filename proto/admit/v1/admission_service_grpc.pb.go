@@ -77,12 +77,16 @@ type AdmissionServiceClient interface {
 	//
 	// Idempotent with a request_id: the retried call returns those of its claims
 	// that are still live, with `replayed` set.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND), FAILED_PRECONDITION
+	// (REQUEST_MISMATCH), UNAVAILABLE, RESOURCE_EXHAUSTED (OVERLOADED).
 	NextDue(ctx context.Context, in *NextDueRequest, opts ...grpc.CallOption) (*NextDueResponse, error)
 	// ReportDemand says what waits in a queue that admit does not own, so that
 	// its tenant is reckoned with: an entitled tenant's free slots are kept for
 	// it, and lower lanes yield to it. The report holds until its ttl is over or
-	// the next one of the same tenant and lane. Report as often as once in a
-	// second; more often is answered but not noted, unless a second has passed.
+	// the next one of the same tenant and lane. One report in a second is enough:
+	// a further one within it is answered when its turn comes, or at once where it
+	// says what the last one said or a newer one takes its place.
 	//
 	// Errors: as Acquire, REQUEST_MISMATCH and STALE_REQUEST aside.
 	ReportDemand(ctx context.Context, in *ReportDemandRequest, opts ...grpc.CallOption) (*ReportDemandResponse, error)
@@ -206,12 +210,16 @@ type AdmissionServiceServer interface {
 	//
 	// Idempotent with a request_id: the retried call returns those of its claims
 	// that are still live, with `replayed` set.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND), FAILED_PRECONDITION
+	// (REQUEST_MISMATCH), UNAVAILABLE, RESOURCE_EXHAUSTED (OVERLOADED).
 	NextDue(context.Context, *NextDueRequest) (*NextDueResponse, error)
 	// ReportDemand says what waits in a queue that admit does not own, so that
 	// its tenant is reckoned with: an entitled tenant's free slots are kept for
 	// it, and lower lanes yield to it. The report holds until its ttl is over or
-	// the next one of the same tenant and lane. Report as often as once in a
-	// second; more often is answered but not noted, unless a second has passed.
+	// the next one of the same tenant and lane. One report in a second is enough:
+	// a further one within it is answered when its turn comes, or at once where it
+	// says what the last one said or a newer one takes its place.
 	//
 	// Errors: as Acquire, REQUEST_MISMATCH and STALE_REQUEST aside.
 	ReportDemand(context.Context, *ReportDemandRequest) (*ReportDemandResponse, error)

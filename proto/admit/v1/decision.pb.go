@@ -275,8 +275,8 @@ type Shed struct {
 	// again, if nothing wakes the caller before.
 	PollAfter *durationpb.Duration `protobuf:"bytes,4,opt,name=poll_after,json=pollAfter,proto3" json:"poll_after,omitempty"`
 	// Where a release is needed: the time until the earliest expiry among the
-	// permits of the pool, or with TENANT_CAP alone of the tenant. Absent if none
-	// is held.
+	// permits of the pool, or of the tenant where only limits of the tenant need
+	// one. Absent if none is held.
 	EarliestExpiry *durationpb.Duration `protobuf:"bytes,5,opt,name=earliest_expiry,json=earliestExpiry,proto3" json:"earliest_expiry,omitempty"`
 	// With NEVER_GRANTABLE: the greatest cost that could be granted.
 	MaxGrantable *int64 `protobuf:"varint,6,opt,name=max_grantable,json=maxGrantable,proto3,oneof" json:"max_grantable,omitempty"`
@@ -368,8 +368,8 @@ func (x *Shed) GetLane() string {
 // Limit is one limit that blocks a request, with its numbers.
 type Limit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A bucket's name, or `max_active`, `leave_slots`, `paused`, `yield`,
-	// `lock_key`, `dedupe_key`, `limits.tenants`, `limits.request_ids`,
+	// A bucket's name, or `max_active`, `leave_slots`, `preferred_active` (free
+	// slots that are kept for entitled tenants), `paused`, `yield`, `lock_key`, `dedupe_key`, `limits.tenants`, `limits.request_ids`,
 	// `limits.waiting`, `limits.waiting_per_tenant`, `limits.dedupe_keys`. Of a
 	// `dedupe_key` 1 is used, and `holders` says whether the job runs (1) or is
 	// done (0).
@@ -383,7 +383,8 @@ type Limit struct {
 	Used int64 `protobuf:"varint,4,opt,name=used,proto3" json:"used,omitempty"`
 	// What the request asks for: 1 slot, or tokens.
 	Asked int64 `protobuf:"varint,5,opt,name=asked,proto3" json:"asked,omitempty"`
-	// What the request's lane must leave of the capacity for higher lanes.
+	// What the request must leave of the capacity: to higher lanes, or with
+	// `preferred_active` to entitled tenants whose demand was reported.
 	Reserve int64 `protobuf:"varint,6,opt,name=reserve,proto3" json:"reserve,omitempty"`
 	// The time until this limit alone would let the request pass. Absent where
 	// a release or an operator is needed.

@@ -28,7 +28,7 @@ type PermitState int32
 const (
 	// Not set.
 	PermitState_PERMIT_STATE_UNSPECIFIED PermitState = 0
-	// It holds its slot.
+	// In force: its holder may work.
 	PermitState_PERMIT_STATE_LIVE PermitState = 1
 	// Its holder released it.
 	PermitState_PERMIT_STATE_RELEASED PermitState = 2
@@ -281,7 +281,8 @@ func (LeaseResult) EnumDescriptor() ([]byte, []int) {
 }
 
 // Permit is a time-limited right to work. It holds one slot of its pool until
-// it is released or expires.
+// it is released or expires; one for tokens only (rate_only), or from a pool that
+// only watches, holds none.
 type Permit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names the permit in Renew and Release. Printable, opaque, secret: whoever

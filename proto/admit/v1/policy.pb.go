@@ -836,7 +836,8 @@ type Tenant struct {
 	// Absent means 1.
 	Weight *int64 `protobuf:"varint,2,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
 	// The permits it is entitled to: up to here it goes before those that only
-	// borrow. 0 to max_active. Absent means 0.
+	// borrow. 0 to max_active. Absent means 0. In a pool with max_active, free slots
+	// up to here are kept for demand that it reports.
 	PreferredActive *int64 `protobuf:"varint,3,opt,name=preferred_active,json=preferredActive,proto3,oneof" json:"preferred_active,omitempty"`
 	// The most permits it may hold, 1 to 2^31. Absent means no cap.
 	MaxActive *int64 `protobuf:"varint,4,opt,name=max_active,json=maxActive,proto3,oneof" json:"max_active,omitempty"`

@@ -70,9 +70,11 @@ const (
 	// One of the pool's buckets lacks tokens, or only those remain that the
 	// lane must leave, or that are reserved for demand ahead of this.
 	Reason_REASON_POOL_RATE Reason = 17
-	// It would be borrowed, and demand of a tenant that is entitled goes first.
+	// What is free is kept for reported demand of entitled tenants in higher lanes,
+	// or in this one where the permit would be borrowed.
 	Reason_REASON_RECLAIM_WAIT Reason = 18
-	// The lane's tenant_cycle_limit was reached in this call. Ask again.
+	// The lane's tenant_cycle_limit, or the call's own lane_limits, was reached in
+	// this call. Ask again.
 	Reason_REASON_CYCLE_CAP Reason = 19
 	// The call's max_items was reached. Ask again.
 	Reason_REASON_BATCH_FULL Reason = 20
@@ -159,8 +161,8 @@ func (Reason) EnumDescriptor() ([]byte, []int) {
 // and when to come back. It is built from the state right after the decision.
 type Shedding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Time since the cluster was born, monotone across leaders. All ages and
-	// waits are measured on it.
+	// Time since the cluster was born, monotone across leaders. Leases, refill and
+	// waits are measured on it; ages of what is due go by the wall clock.
 	ClusterTime *durationpb.Duration `protobuf:"bytes,1,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
 	// The index in the replicated log up to which the state is known here.
 	LogIndex uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
@@ -347,7 +349,7 @@ type HeldTenant struct {
 	Due int64 `protobuf:"varint,4,opt,name=due,proto3" json:"due,omitempty"`
 	// Requests that wait in line.
 	Waiting int64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	// How long the oldest of these has been due or waiting.
+	// How long the oldest of the due entries has been due. 0 if none is.
 	OldestAge *durationpb.Duration `protobuf:"bytes,6,opt,name=oldest_age,json=oldestAge,proto3" json:"oldest_age,omitempty"`
 	// The least time after which one more could be served, if nothing else
 	// takes it. Absent where time alone frees nothing.
