@@ -105,7 +105,7 @@ func (s *State) mayPass(a *ask, now Instant) bool {
 
 // final says whether waiting can't help: it is told at once, however long the
 // caller would wait.
-func (r Reason) final() bool { return r <= BatchOnly && r != Paused }
+func (r Reason) final() bool { return r != ReasonNone && r != Paused && r <= BatchOnly }
 
 // admit grants the ask.
 func (s *State) admit(a *ask) {
@@ -169,7 +169,7 @@ func (s *State) Decide(at Instant, op *Acquire) *AcquireResult {
 		return res
 	}
 	t := a.demand.tenant
-	if t.pool.shadow {
+	if t.pool.shadow || a.demand.lane.yieldOver(s.w.Add(at.Sub(s.t))) {
 		return res
 	}
 	holder, reserved := s.reservation(t.pool, at)

@@ -128,6 +128,9 @@ func (c *census) checkSeat(where string, d *demand) {
 		class := &d.lane.classes[own.seat.class()]
 		at, ok := class.orders[src].Get(d.position(src))
 		c.equal(where+" is in the order", ok && at.demand == d && at.source == src, true)
+		if src == fromEntries {
+			at.tag += class.shift
+		}
 		c.equal(where+" tag is at the floor or above", at.tag >= class.floor, true)
 	}
 	c.equal(where+" stands", d.row.standing, c.standingOf(d))

@@ -65,7 +65,10 @@ type demandRow struct {
 // seating is where one source of a demand stands.
 type seating struct {
 	seat seat
-	seq  uint64 // since it took its seat in the order
+	// key and seq are its place in the order: the tag with which it took its seat,
+	// for entries less the shift of then.
+	key int64
+	seq uint64
 	// wakeAt is its key among the wakeups while it waits for tokens, else 0.
 	wakeAt Instant
 }

@@ -25,6 +25,7 @@ type dispatch struct {
 func (s *State) dispatch(p *pool, asks []*ask, polls []*poll) {
 	s.updateYields(p, asks)
 	d := dispatch{State: s, polls: polls, arrived: s.seq}
+	s.polled = len(polls) > 0
 	p.lineUp(asks)
 	for _, l := range p.lanes {
 		p.lines[l.rank].order()

@@ -28,6 +28,10 @@ type class struct {
 	orders [orderedSources]*btree.BTreeG[position]
 	// floor never decreases, and no tag in an order is below it.
 	floor int64
+	// shift is how far the tags of entries have moved on with the floor, while
+	// nobody polled for them: then they are no demand and do not hold it back, nor
+	// do they save up. All move together, so what they are to each other stays.
+	shift int64
 	// top is the highest tag ever handed out.
 	top int64
 	// stirred says that it is marked for rest.
@@ -43,14 +47,38 @@ type position struct {
 	source source
 }
 
-// lowest returns the lowest tag that waits in the class.
-func (c *class) lowest() (tag int64, ok bool) {
-	for _, order := range c.orders {
-		if first, any := order.Min(); any && (!ok || first.tag < tag) {
+// lowest returns the lowest tag that waits in the class, of entries only if
+// polled says that somebody is there to take them.
+func (c *class) lowest(polled bool) (tag int64, ok bool) {
+	for src := range orderedSources {
+		if src == fromEntries && !polled {
+			continue
+		}
+		if first, any := c.first(src); any && (!ok || first.tag < tag) {
 			tag, ok = first.tag, true
 		}
 	}
 	return tag, ok
+}
+
+// first returns the first position of a source in the order.
+func (c *class) first(src source) (position, bool) {
+	first, ok := c.orders[src].Min()
+	if ok && src == fromEntries {
+		first.tag += c.shift
+	}
+	return first, ok
+}
+
+// moveEntries moves the tags of entries on to the floor.
+func (c *class) moveEntries() {
+	first, any := c.first(fromEntries)
+	if !any || first.tag >= c.floor {
+		return
+	}
+	c.shift += c.floor - first.tag
+	last, _ := c.orders[fromEntries].Max()
+	c.top = max(c.top, last.tag+c.shift)
 }
 
 func positionLess(a, b position) bool {
@@ -62,11 +90,15 @@ func positionLess(a, b position) bool {
 
 // tagIn returns the demand's tag as of entering the order now.
 func (d *demand) tagIn(k classKind) int64 {
-	floor := d.lane.classes[k].floor
+	c := &d.lane.classes[k]
 	if d.row == nil {
-		return floor
+		return c.floor
 	}
-	return max(d.row.tags[k], floor)
+	tag := max(d.row.tags[k], c.floor)
+	if own := d.row.seats[fromEntries]; own.seat == seatOf(k) {
+		tag = max(tag, own.key+c.shift)
+	}
+	return tag
 }
 
 // raiseTag brings the demand's tag up to the floor: nobody saves up while it
@@ -83,10 +115,11 @@ func (s *State) charge(d *demand, k classKind) {
 	c := &d.lane.classes[k]
 	tag := d.tagIn(k)
 	floor := tag
-	if lowest, ok := c.lowest(); ok {
+	if lowest, ok := c.lowest(s.polled); ok {
 		floor = min(floor, lowest)
 	}
 	c.floor = max(c.floor, floor)
+	c.moveEntries()
 
 	row := s.writeDemand(d)
 	if w := d.tenant.share.weight; row.weight != w {
@@ -111,7 +144,7 @@ func (s *State) stir(c *class) {
 // more, everybody is level again.
 func (s *State) rest() {
 	for _, c := range s.stirred {
-		if _, waits := c.lowest(); !waits {
+		if _, waits := c.lowest(true); !waits {
 			c.floor = c.top
 		}
 		c.stirred = false

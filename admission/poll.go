@@ -137,13 +137,15 @@ func (q *poll) mayServe(t *tenant) bool { return q.tenant == nil || q.tenant == 
 // asks for one tenant alone, that is wherever the tenant stands.
 func (q *poll) first(l *lane, k classKind) (position, bool) {
 	if q.tenant == nil {
-		return l.classes[k].orders[fromEntries].Min()
+		return l.classes[k].first(fromEntries)
 	}
 	d := q.tenant.demand(l)
 	if d.row == nil || d.row.seats[fromEntries].seat != seatOf(k) {
 		return position{}, false
 	}
-	return d.position(fromEntries), true
+	at := d.position(fromEntries)
+	at.tag += l.classes[k].shift
+	return at, true
 }
 
 func (q *poll) full() bool { return len(q.result.Claims) >= q.op.MaxItems }

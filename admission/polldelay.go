@@ -41,7 +41,7 @@ func (s *State) PollDelay(at Instant, w Wall, op *NextDue) (wait time.Duration, 
 	holder, reserved := s.reservation(q.pool, at)
 	for _, l := range q.pool.lanes {
 		for k := range classCount {
-			if q.wants(l) && !l.yielding && l.slotFor(k) && s.servable(q, l, k, holder, reserved) {
+			if q.wants(l) && (!l.yielding || l.yieldOver(w)) && l.slotFor(k) && s.servable(q, l, k, holder, reserved) {
 				soonest = min(soonest, l.tokensAt(1, at))
 			}
 		}

@@ -123,7 +123,7 @@ func (p *pool) restore(cfg *PoolPolicy, row PoolRow) error {
 		l := p.lanes[i]
 		l.paused, l.yielding = lr.Paused, lr.Yielding
 		for k := range l.classes {
-			l.classes[k].floor, l.classes[k].top = lr.Floors[k], lr.Tops[k]
+			l.classes[k].floor, l.classes[k].top, l.classes[k].shift = lr.Floors[k], lr.Tops[k], lr.Shifts[k]
 		}
 	}
 	for i, br := range row.Buckets {
@@ -196,7 +196,7 @@ func (r *restorer) addDemand(row DemandRow) error {
 		lingers: row.Lingers,
 	}
 	for src, at := range row.Seats {
-		own.seats[src] = seating{seat(at.Seat), at.Seq, at.WakeAt}
+		own.seats[src] = seating{seat(at.Seat), at.Key, at.Seq, at.WakeAt}
 		if seat(at.Seat).reason() >= reasonCount {
 			return fmt.Errorf("unknown seat %d", at.Seat)
 		}

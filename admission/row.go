@@ -22,7 +22,8 @@ type PoolRow struct {
 	Fair    []uint32
 }
 
-// LaneRow is what a lane has beside its policy. Floors and Tops are by class.
+// LaneRow is what a lane has beside its policy. Floors, Tops and Shifts are by
+// class.
 type LaneRow struct {
 	Name   string
 	Paused bool
@@ -30,6 +31,7 @@ type LaneRow struct {
 	Yielding bool
 	Floors   [2]int64
 	Tops     [2]int64
+	Shifts   [2]int64
 }
 
 // BucketRow is what is missing from a bucket. ID is 0 for a tenant's.
@@ -74,6 +76,7 @@ type DemandRow struct {
 // SeatRow is where one source of a demand stands.
 type SeatRow struct {
 	Seat   uint8
+	Key    int64
 	Seq    uint64
 	WakeAt Instant
 }
@@ -233,7 +236,7 @@ func (p *pool) row() PoolRow {
 	for _, l := range p.lanes {
 		lr := LaneRow{Name: l.name, Paused: l.paused, Yielding: l.yielding}
 		for k := range l.classes {
-			lr.Floors[k], lr.Tops[k] = l.classes[k].floor, l.classes[k].top
+			lr.Floors[k], lr.Tops[k], lr.Shifts[k] = l.classes[k].floor, l.classes[k].top, l.classes[k].shift
 		}
 		r.Lanes = append(r.Lanes, lr)
 	}
@@ -276,7 +279,7 @@ func (d *demandRow) export() DemandRow {
 		Backlog: d.backlog, Reported: d.reported,
 	}
 	for src, at := range d.seats {
-		r.Seats[src] = SeatRow{uint8(at.seat), at.seq, at.wakeAt}
+		r.Seats[src] = SeatRow{uint8(at.seat), at.key, at.seq, at.wakeAt}
 	}
 	return r
 }

@@ -112,6 +112,7 @@ func (s *State) leaveSeat(d *demand, src source) {
 	}
 	if from.ordered() && src < orderedSources {
 		c := &d.lane.classes[from.class()]
+		s.raiseTag(d, from.class())
 		c.orders[src].Delete(d.position(src))
 		s.stir(c)
 	}
@@ -136,14 +137,17 @@ func (s *State) takeSeat(d *demand, src source, to seat) {
 	if to == unseated {
 		return
 	}
-	row := s.writeDemand(d)
-	row.seats[src].seat = to
 	if !to.ordered() || src >= orderedSources {
+		s.writeDemand(d).seats[src].seat = to
 		return
 	}
 	s.seq++
-	row.seats[src].seq = s.seq
 	s.raiseTag(d, to.class())
+	own := &s.writeDemand(d).seats[src]
+	own.seat, own.key, own.seq = to, d.row.tags[to.class()], s.seq
+	if src == fromEntries {
+		own.key -= d.lane.classes[to.class()].shift
+	}
 	s.enterOrder(d, src)
 }
 
@@ -155,7 +159,7 @@ func (s *State) enterOrder(d *demand, src source) {
 // position returns the key of an ordered source.
 func (d *demand) position(src source) position {
 	own := &d.row.seats[src]
-	return position{d.row.tags[own.seat.class()], own.seq, d, src}
+	return position{own.key, own.seq, d, src}
 }
 
 // wakeup is the place in a pool's wakeups of a source that waits for tokens.

@@ -46,6 +46,8 @@ type State struct {
 	locals uint64
 	// unsettled are the demands to be seated anew.
 	unsettled []*demand
+	// polled says that the present dispatch serves polls.
+	polled bool
 	entering  []entrant
 	// waitEnds are those of the last entry.
 	waitEnds []WaitEnd
@@ -165,6 +167,11 @@ func (s *State) deadline(p *pool) Instant {
 	}
 	if first, any := p.waiterRates.Min(); any {
 		at = min(at, first.at)
+	}
+	for _, l := range p.lanes {
+		if l.waiters > 0 && l.yieldOver(s.w) {
+			return s.t
+		}
 	}
 	if holder, reserves := s.reservation(p, s.t); reserves {
 		at = min(at, holder.demand.lane.tokensAt(s.costOf(holder), s.t))

@@ -27,6 +27,22 @@ func (s *State) updateYields(p *pool, asks []*ask) {
 	}
 }
 
+// yieldOver says whether the lane yields and would not any more in an entry of
+// that moment: what is above it may be gone since it was last decided.
+func (l *lane) yieldOver(w Wall) bool {
+	if !l.yielding {
+		return false
+	}
+	depth, age := int64(0), time.Duration(0)
+	for _, above := range l.pool.lanes[:l.rank] {
+		depth += above.depth
+		if first, ok := above.oldest.Min(); ok {
+			age = max(age, w.Sub(first.since))
+		}
+	}
+	return !l.yield.next(true, depth, age)
+}
+
 // setYield gives the lane its marks. One that has none does not yield.
 func (l *lane) setYield(y *YieldPolicy) {
 	if l.yield = nil; y == nil {

@@ -16,7 +16,7 @@ func poolRowToStorage(r admission.PoolRow) *storagev1.PoolRow {
 	}
 	for _, l := range r.Lanes {
 		m.Lanes = append(m.Lanes, &storagev1.LaneRow{
-			Name: l.Name, Paused: l.Paused, Yielding: l.Yielding, Floors: l.Floors[:], Tops: l.Tops[:],
+			Name: l.Name, Paused: l.Paused, Yielding: l.Yielding, Floors: l.Floors[:], Tops: l.Tops[:], Shifts: l.Shifts[:],
 		})
 	}
 	return m
@@ -29,7 +29,7 @@ func poolRowFromStorage(m *storagev1.PoolRow) (admission.Row, error) {
 	}
 	for _, l := range m.Lanes {
 		row := admission.LaneRow{Name: l.Name, Paused: l.Paused, Yielding: l.Yielding}
-		if err := errors.Join(byClass(&row.Floors, l.Floors), byClass(&row.Tops, l.Tops)); err != nil {
+		if err := errors.Join(byClass(&row.Floors, l.Floors), byClass(&row.Tops, l.Tops), byClass(&row.Shifts, l.Shifts)); err != nil {
 			return nil, err
 		}
 		r.Lanes = append(r.Lanes, row)
@@ -49,7 +49,7 @@ func byClass(to *[2]int64, from []int64) error {
 func seatsToStorage(rows []admission.SeatRow) []*storagev1.SeatRow {
 	list := make([]*storagev1.SeatRow, len(rows))
 	for i, r := range rows {
-		list[i] = &storagev1.SeatRow{Seat: uint32(r.Seat), Seq: r.Seq, WakeAt: int64(r.WakeAt)}
+		list[i] = &storagev1.SeatRow{Seat: uint32(r.Seat), Key: r.Key, Seq: r.Seq, WakeAt: int64(r.WakeAt)}
 	}
 	return list
 }
@@ -59,7 +59,7 @@ func seatsFromStorage(to []admission.SeatRow, from []*storagev1.SeatRow) error {
 		return fmt.Errorf("%w: a row with %d seats", ErrCorrupt, len(from))
 	}
 	for i, m := range from {
-		to[i] = admission.SeatRow{Seat: uint8(m.Seat), Seq: m.Seq, WakeAt: admission.Instant(m.WakeAt)}
+		to[i] = admission.SeatRow{Seat: uint8(m.Seat), Key: m.Key, Seq: m.Seq, WakeAt: admission.Instant(m.WakeAt)}
 	}
 	return nil
 }

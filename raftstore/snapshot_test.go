@@ -98,12 +98,12 @@ func TestRowsSurviveStorage(t *testing.T) {
 		admission.PolicyRow{Policy: fullPolicy()},
 		admission.PoolRow{
 			Name: "p", Num: 1, BucketIDs: 2, Skipped: 9, Swept: 10, Fair: []uint32{3}, Buckets: []admission.BucketRow{bucket},
-			Lanes: []admission.LaneRow{{Name: "l", Paused: true, Yielding: true, Floors: pair, Tops: pair}},
+			Lanes: []admission.LaneRow{{Name: "l", Paused: true, Yielding: true, Floors: pair, Tops: pair, Shifts: pair}},
 		},
 		admission.TenantRow{Num: 1, Pool: "p", ID: "t", Paused: true, IdleAt: 9, Buckets: []admission.BucketRow{bucket}},
 		admission.DemandRow{
 			Tenant: 1, Lane: "l", Tags: pair, Rems: pair, Weight: 3, Backlog: 4, Reported: 5, Lingers: 6,
-			Seats: [4]admission.SeatRow{{Seat: 4, Seq: 5, WakeAt: 6}, {Seat: 7, Seq: 8, WakeAt: 9}, {Seat: 1, Seq: 2, WakeAt: 3}, {Seat: 4, Seq: 5, WakeAt: 6}},
+			Seats: [4]admission.SeatRow{{Seat: 4, Key: 3, Seq: 5, WakeAt: 6}, {Seat: 7, Key: 1, Seq: 8, WakeAt: 9}, {Seat: 1, Key: 9, Seq: 2, WakeAt: 3}, {Seat: 4, Key: 2, Seq: 5, WakeAt: 6}},
 		},
 		admission.RouteRow{Tenant: 1, Lane: "l", Route: "r", Turn: 2, RipeFirst: 3, RipeSeq: 4},
 		admission.EntryRow{

@@ -593,7 +593,9 @@ type LaneRow struct {
 	// The highest tag given out, by class.
 	Tops []int64 `protobuf:"varint,4,rep,packed,name=tops,proto3" json:"tops,omitempty"`
 	// Whether it yields.
-	Yielding      bool `protobuf:"varint,5,opt,name=yielding,proto3" json:"yielding,omitempty"`
+	Yielding bool `protobuf:"varint,5,opt,name=yielding,proto3" json:"yielding,omitempty"`
+	// How far the tags of entries moved on with the floor, by class.
+	Shifts        []int64 `protobuf:"varint,6,rep,packed,name=shifts,proto3" json:"shifts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -661,6 +663,13 @@ func (x *LaneRow) GetYielding() bool {
 		return x.Yielding
 	}
 	return false
+}
+
+func (x *LaneRow) GetShifts() []int64 {
+	if x != nil {
+		return x.Shifts
+	}
+	return nil
 }
 
 // BucketRow is what is missing from a bucket.
@@ -983,7 +992,9 @@ type SeatRow struct {
 	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
 	// When it is to be looked at again, in cluster time; 0 if it waits for no
 	// tokens.
-	WakeAt        int64 `protobuf:"varint,3,opt,name=wake_at,json=wakeAt,proto3" json:"wake_at,omitempty"`
+	WakeAt int64 `protobuf:"varint,3,opt,name=wake_at,json=wakeAt,proto3" json:"wake_at,omitempty"`
+	// The tag with which it took its place, for entries less the shift of then.
+	Key           int64 `protobuf:"varint,4,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1035,6 +1046,13 @@ func (x *SeatRow) GetSeq() uint64 {
 func (x *SeatRow) GetWakeAt() int64 {
 	if x != nil {
 		return x.WakeAt
+	}
+	return 0
+}
+
+func (x *SeatRow) GetKey() int64 {
+	if x != nil {
+		return x.Key
 	}
 	return 0
 }
@@ -2311,13 +2329,14 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\abuckets\x18\x05 \x03(\v2\x1b.admit.storage.v1.BucketRowR\abuckets\x12\x12\n" +
 	"\x04fair\x18\x06 \x03(\rR\x04fair\x12\x18\n" +
 	"\askipped\x18\a \x01(\x03R\askipped\x12\x14\n" +
-	"\x05swept\x18\b \x01(\x03R\x05swept\"}\n" +
+	"\x05swept\x18\b \x01(\x03R\x05swept\"\x95\x01\n" +
 	"\aLaneRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06paused\x18\x02 \x01(\bR\x06paused\x12\x16\n" +
 	"\x06floors\x18\x03 \x03(\x03R\x06floors\x12\x12\n" +
 	"\x04tops\x18\x04 \x03(\x03R\x04tops\x12\x1a\n" +
-	"\byielding\x18\x05 \x01(\bR\byielding\"\xb8\x01\n" +
+	"\byielding\x18\x05 \x01(\bR\byielding\x12\x16\n" +
+	"\x06shifts\x18\x06 \x03(\x03R\x06shifts\"\xb8\x01\n" +
 	"\tBucketRow\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04used\x18\x02 \x01(\x03R\x04used\x12\x10\n" +
@@ -2342,11 +2361,12 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x05seats\x18\x06 \x03(\v2\x19.admit.storage.v1.SeatRowR\x05seats\x12\x18\n" +
 	"\abacklog\x18\a \x01(\x03R\abacklog\x12\x1a\n" +
 	"\breported\x18\b \x01(\x03R\breported\x12\x18\n" +
-	"\alingers\x18\t \x01(\x03R\alingers\"H\n" +
+	"\alingers\x18\t \x01(\x03R\alingers\"Z\n" +
 	"\aSeatRow\x12\x12\n" +
 	"\x04seat\x18\x01 \x01(\rR\x04seat\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x17\n" +
-	"\awake_at\x18\x03 \x01(\x03R\x06wakeAt\"\x9a\x01\n" +
+	"\awake_at\x18\x03 \x01(\x03R\x06wakeAt\x12\x10\n" +
+	"\x03key\x18\x04 \x01(\x03R\x03key\"\x9a\x01\n" +
 	"\bRouteRow\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\x04R\x06tenant\x12\x12\n" +
 	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x14\n" +
