@@ -158,10 +158,14 @@ func (s *State) decide(ops []Op, results []Result) {
 	s.contests = s.contests[:0]
 }
 
-// ask adds an Acquire, with what waits behind it.
+// ask adds an Acquire, with what waits behind it. One with the request id of one
+// before it is a replay of that, or an error, and reports nothing.
 func (c *contest) ask(s *State, a *ask) {
-	c.asks = append(c.asks, a)
-	if a.op.Backlog <= 0 {
+	same := func(other *ask) bool {
+		return other.op.RequestID == a.op.RequestID && other.op.Tenant == a.op.Tenant
+	}
+	told := a.op.Backlog > 0 && !(a.op.RequestID != "" && slices.ContainsFunc(c.asks, same))
+	if c.asks = append(c.asks, a); !told {
 		return
 	}
 	if d := a.demand; d.row == nil { // another ask may have made it known

@@ -86,6 +86,7 @@ func (n *naive) dispatch(ops []admission.Op, results []admission.Result) {
 	}
 	for _, c := range contests {
 		n.yield(c.pool, c.asks)
+		n.polled = len(c.calls) > 0
 		for n.next(c) {
 			n.endAnswered(c.pool)
 			n.seat(c.pool)
@@ -188,7 +189,7 @@ func (n *naive) turns(c *naiveContest) []naiveTurn {
 			for source, place := range d.places {
 				if place.class != noClass {
 					turns = append(turns, naiveTurn{
-						p.rank(d.lane), place.class, d.tags[place.class], place.seq, d, source, nil,
+						p.rank(d.lane), place.class, d.tagOf(source), place.seq, d, source, nil,
 					})
 				}
 			}
@@ -241,6 +242,14 @@ func (n *naive) next(c *naiveContest) bool {
 		}
 	}
 	return false
+}
+
+// tagOf is the tag with which a source stands in its order.
+func (d *naiveDemand) tagOf(source int) int64 {
+	if source == dueSource {
+		return d.places[source].tag
+	}
+	return d.tags[d.places[source].class]
 }
 
 // onlyTokens says whether limits are all of tokens that the pool will have.

@@ -30,6 +30,8 @@ const (
 type naivePlace struct {
 	class int
 	seq   uint64
+	// tag is that of entries: it moves on with the floor while nobody polls.
+	tag int64
 }
 
 // naiveHead is what a source wants next.
@@ -99,6 +101,7 @@ func (n *naive) seat(p *naivePool) {
 				}
 				if place.class != noClass {
 					p.lane(d.lane).orders[place.class].touched = true
+					d.tags[place.class] = p.tag(d, place.class)
 				}
 				if place.class = class; class != noClass {
 					entering = append(entering, entrant{d, source, n.headOf(p, d, source)})
@@ -111,7 +114,10 @@ func (n *naive) seat(p *naivePool) {
 	})
 	for _, e := range entering {
 		class := e.d.places[e.source].class
+		place := &e.d.places[e.source]
+		place.tag = 0
 		e.d.tags[class] = p.tag(e.d, class)
+		place.tag = e.d.tags[class]
 		n.seq++
 		e.d.places[e.source].seq = n.seq
 	}
@@ -119,7 +125,11 @@ func (n *naive) seat(p *naivePool) {
 
 // tag is with what tag a demand stands in an order, or would.
 func (p *naivePool) tag(d *naiveDemand, class int) int64 {
-	return max(d.tags[class], p.lane(d.lane).orders[class].floor)
+	tag := max(d.tags[class], p.lane(d.lane).orders[class].floor)
+	if place := d.places[dueSource]; place.class == class {
+		tag = max(tag, place.tag)
+	}
+	return tag
 }
 
 // waitsIn says whether a source of a demand stands in the order of a class.
@@ -143,14 +153,25 @@ func (n *naive) charge(p *naivePool, turn naiveTurn) {
 	order := &p.lane(d.lane).orders[class]
 	d.tags[class] = p.tag(d, class)
 	lowest := d.tags[class]
+	var unpolled []*naivePlace
 	for _, t := range p.tenants {
 		for _, other := range t.demands {
-			if other != d && other.lane == d.lane && other.waitsIn(class) {
-				lowest = min(lowest, other.tags[class])
+			for source := range other.places {
+				place := &other.places[source]
+				switch {
+				case other == d || other.lane != d.lane || place.class != class:
+				case source != dueSource:
+					lowest = min(lowest, other.tags[class])
+				case n.polled:
+					lowest = min(lowest, place.tag)
+				default:
+					unpolled = append(unpolled, place)
+				}
 			}
 		}
 	}
 	order.floor = max(order.floor, lowest)
+	order.moveOn(unpolled)
 	weight := p.terms(d.tenant.id).Weight
 	if weight != d.weight {
 		d.weight, d.rems = weight, [2]int64{}
@@ -164,6 +185,23 @@ func (n *naive) charge(p *naivePool, turn naiveTurn) {
 		if d.places[source].class == class {
 			n.seq++
 			d.places[source].seq = n.seq
+			d.places[source].tag = d.tags[class]
+		}
+	}
+}
+
+// moveOn moves entries that nobody polls for on with the floor, all together.
+func (o *naiveOrder) moveOn(places []*naivePlace) {
+	behind := int64(0)
+	for i, place := range places {
+		if short := o.floor - place.tag; i == 0 || short > behind {
+			behind = short
+		}
+	}
+	for _, place := range places {
+		if behind > 0 {
+			place.tag += behind
+			o.top = max(o.top, place.tag)
 		}
 	}
 }

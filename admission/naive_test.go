@@ -17,6 +17,7 @@ type naive struct {
 	t      admission.Instant
 	w      admission.Wall
 	offset time.Duration // of the gaps in which nobody led
+	polled bool          // whether the present contest has calls to serve
 
 	policy    admission.Policy
 	revision  int64
