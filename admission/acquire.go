@@ -169,7 +169,7 @@ func (s *State) Decide(at Instant, op *Acquire) *AcquireResult {
 		return res
 	}
 	t := a.demand.tenant
-	if t.pool.shadow || a.demand.lane.yieldOver(s.w.Add(at.Sub(s.t))) {
+	if t.pool.shadow || t.pool.yieldStale(s.w.Add(at.Sub(s.t))) {
 		return res
 	}
 	holder, reserved := s.reservation(t.pool, at)

@@ -39,9 +39,10 @@ func (s *State) PollDelay(at Instant, w Wall, op *NextDue) (wait time.Duration, 
 		soonest = min(soonest, woken)
 	}
 	holder, reserved := s.reservation(q.pool, at)
+	stale := q.pool.yieldStale(w)
 	for _, l := range q.pool.lanes {
 		for k := range classCount {
-			if q.wants(l) && (!l.yielding || l.yieldOver(w)) && l.slotFor(k) && s.servable(q, l, k, holder, reserved) {
+			if q.wants(l) && (!l.yielding || stale) && l.slotFor(k) && s.servable(q, l, k, holder, reserved) {
 				soonest = min(soonest, l.tokensAt(1, at))
 			}
 		}

@@ -168,10 +168,8 @@ func (s *State) deadline(p *pool) Instant {
 	if first, any := p.waiterRates.Min(); any {
 		at = min(at, first.at)
 	}
-	for _, l := range p.lanes {
-		if l.waiters > 0 && l.yieldOver(s.w) {
-			return s.t
-		}
+	if p.waiting > 0 && p.yieldStale(s.w) {
+		return s.t
 	}
 	if holder, reserves := s.reservation(p, s.t); reserves {
 		at = min(at, holder.demand.lane.tokensAt(s.costOf(holder), s.t))

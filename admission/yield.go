@@ -27,20 +27,23 @@ func (s *State) updateYields(p *pool, asks []*ask) {
 	}
 }
 
-// yieldOver says whether the lane yields and would not any more in an entry of
-// that moment: what is above it may be gone since it was last decided.
-func (l *lane) yieldOver(w Wall) bool {
-	if !l.yielding {
+// yieldStale says whether an entry of that moment would decide otherwise on some
+// lane: what was above it may be gone since the last one, or have come.
+func (p *pool) yieldStale(w Wall) bool {
+	if !p.yields {
 		return false
 	}
 	depth, age := int64(0), time.Duration(0)
-	for _, above := range l.pool.lanes[:l.rank] {
-		depth += above.depth
-		if first, ok := above.oldest.Min(); ok {
+	for _, l := range p.lanes {
+		if l.yield != nil && l.yield.next(l.yielding, depth, age) != l.yielding {
+			return true
+		}
+		depth += l.depth
+		if first, ok := l.oldest.Min(); ok {
 			age = max(age, w.Sub(first.since))
 		}
 	}
-	return !l.yield.next(true, depth, age)
+	return false
 }
 
 // setYield gives the lane its marks. One that has none does not yield.
