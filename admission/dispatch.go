@@ -43,9 +43,11 @@ func (s *State) dispatch(p *pool, asks []*ask, polls []*poll) {
 // Every ask is answered.
 func (d *dispatch) serve(l *lane, k classKind) {
 	lines := &l.pool.lines[l.rank]
+	short := false // what comes next lacks tokens
 	for {
 		line := lines.first(k)
 		next, any := d.next(l, k)
+		any = any && !short
 		switch {
 		case line == nil && !any:
 			return
@@ -54,6 +56,11 @@ func (d *dispatch) serve(l *lane, k classKind) {
 			a.demand = line.demand
 			d.answer(a)
 			lines.advance()
+		case !l.tokensFree(d.costOf(next), d.t):
+			short = true // and so does everything after it
+			if next.source != fromEntries {
+				d.reserved, d.holder = true, next
+			}
 		case next.source == fromEntries:
 			d.serveDue(next.demand)
 		default:
@@ -63,8 +70,7 @@ func (d *dispatch) serve(l *lane, k classKind) {
 }
 
 // next returns what is to be served next: the first waiter, or the first due
-// entry that a poll has room for. If it lacks tokens nothing is: a waiter
-// reserves them, and where one entry lacks them everything after it does.
+// entry that a poll has room for.
 func (d *dispatch) next(l *lane, k classKind) (first position, ok bool) {
 	if d.reserved {
 		return first, false
@@ -75,13 +81,7 @@ func (d *dispatch) next(l *lane, k classKind) (first position, ok bool) {
 			first, ok = due, true
 		}
 	}
-	if !ok || l.tokensFree(d.costOf(first), d.t) {
-		return first, ok
-	}
-	if first.source != fromEntries {
-		d.reserved, d.holder = true, first
-	}
-	return first, false
+	return first, ok
 }
 
 // nextDue returns the first due demand of the class that a poll has room for.

@@ -95,10 +95,16 @@ func (d *demand) tagIn(k classKind) int64 {
 		return c.floor
 	}
 	tag := max(d.row.tags[k], c.floor)
-	if own := d.row.seats[fromEntries]; own.seat == seatOf(k) {
+	if own := d.row.seats[fromEntries]; own.seat == seatOf(k) && !d.inLine(k) {
 		tag = max(tag, own.key+c.shift)
 	}
 	return tag
+}
+
+// inLine says whether the demand waits in the class by more than its entries: what
+// these are moved on by is not its own then.
+func (d *demand) inLine(k classKind) bool {
+	return d.row.seats[fromWaiters].seat == seatOf(k) || d.row.seats[fromRateWaiters].seat == seatOf(k)
 }
 
 // raiseTag brings the demand's tag up to the floor: nobody saves up while it
