@@ -47,8 +47,8 @@ type State struct {
 	// unsettled are the demands to be seated anew.
 	unsettled []*demand
 	// polled says that the present dispatch serves polls.
-	polled bool
-	entering  []entrant
+	polled   bool
+	entering []entrant
 	// waitEnds are those of the last entry.
 	waitEnds []WaitEnd
 	// stirred are the classes marked for rest.
