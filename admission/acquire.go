@@ -100,7 +100,7 @@ func (d *dispatch) answer(a *ask) {
 // mayPass says whether the ask may be granted, nobody being before it.
 func (s *State) mayPass(a *ask, now Instant) bool {
 	t := a.demand.tenant
-	return t.mayRegister() && !a.forgets(now) && !t.pool.jobsFull(t, a.op.DedupeKey) && s.fits(a.demand, a.op.need(), now)
+	return t.mayRegister(a.demand.lane, now) && !a.forgets(now) && !t.pool.jobsFull(t, a.op.DedupeKey) && s.fits(a.demand, a.op.need(), now)
 }
 
 // final says whether waiting can't help: it is told at once, however long the
@@ -137,7 +137,7 @@ func (s *State) granted(p *permitRow, id string, digest uint64, to *Decision) {
 func (s *State) letThrough(a *ask, shed *Shed) {
 	d, op := a.demand, a.op
 	a.result.Decision.WouldShed = shed
-	if op.RateOnly || !d.tenant.mayRegister() {
+	if op.RateOnly || !d.tenant.mayRegister(d.lane, s.t) {
 		a.result.Decision.Permit = Permit{
 			Pool: op.Pool, Tenant: op.Tenant, Lane: d.lane.name, State: PermitSpent,
 		}
@@ -174,8 +174,7 @@ func (s *State) Decide(at Instant, op *Acquire) *AcquireResult {
 	}
 	holder, reserved := s.reservation(t.pool, at)
 	reserved = reserved && a.demand.passed(holder)
-	// An entry of that moment would forget idle tenants first.
-	room := t.mayRegister() || t.pool.idleBy(at)
+	room := t.mayEnter(a.demand.lane, at)
 	if room && !reserved && !a.forgets(at) && !t.pool.jobsFull(t, op.DedupeKey) && s.fits(a.demand, op.need(), at) {
 		return res
 	}

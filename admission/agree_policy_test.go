@@ -36,7 +36,7 @@ func (g *generator) drawPool(name string) admission.PoolPolicy {
 		},
 	}
 	p.Limits = admission.LimitsPolicy{
-		Entries:          pick[int64](g, "entries", 0, 0, 0, 10, 5),
+		Entries:          pick[int64](g, "entries", 0, 0, 0, 9, 5),
 		EntriesPerTenant: pick[int64](g, "entries per tenant", 0, 4, 3),
 		Tenants:          pick[int64](g, "tenants", 0, 0, 0, 3, 1),
 		RequestIDs:       pick[int64](g, "request ids", 0, 0, 0, 4, 2),

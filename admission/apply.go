@@ -13,6 +13,7 @@ import "slices"
 func (s *State) Apply(e Entry) []Result {
 	results := make([]Result, len(e.Ops))
 	s.advance(&e)
+	s.finishDrains()
 	s.each(e.Ops, results, s.operate)
 	s.each(e.Ops, results, s.settleLease)
 	s.passTime()
@@ -56,6 +57,8 @@ func (s *State) operate(op Op) Result {
 		s.detachAll()
 	case ApplyPolicy:
 		return s.applyPolicy(op)
+	case *PutTenants:
+		return s.putTenants(op)
 	case Pause:
 		return s.pause(op)
 	case Detach:

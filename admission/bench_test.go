@@ -63,7 +63,7 @@ var marketing = PoolPolicy{
 	},
 	Lanes:      []LanePolicy{{Name: "high"}, {Name: "low", LeaveSlots: 8}},
 	Categories: map[string]string{"otp": "high", "bulk": "low"},
-	Limits:     LimitsPolicy{EntriesPerTenant: 10_000_000, Tenants: 1_000_000},
+	Limits:     LimitsPolicy{EntriesPerTenant: 10_000_000, Tenants: 1_000_000, NewTenantsPerSecond: 1_000_000_000},
 }
 
 // crowd is tenants that are known and stay so: each has an entry for next year.

@@ -17,9 +17,7 @@ type bucketSpec struct {
 	perPermit bool
 	blocked   bool
 	oneShot   bool
-	// id tells this bucket from earlier ones of the same name: a permit was
-	// charged by the buckets whose id is at most the permit's.
-	id uint32
+	charging
 }
 
 // charge returns the tokens that a permit of the given cost takes.

@@ -223,9 +223,11 @@ func (c *census) checkTenants(p *pool) {
 		where := "tenant " + p.name + "/" + id
 		row, ok := c.tenants.Get(t.row)
 		c.equal(where+" is known", ok && row == t.row && t.id == id && t.pool == p, true)
-		c.equal(where+" share", t.share == p.shareOf(id), true)
+		c.equal(where+" share", *t.share, *p.shareOf(id))
+		named, ok := p.named.Get(t)
+		c.equal(where+" is named", ok && named == t, true)
 		c.equal(where+" buckets", len(t.row.buckets), len(p.fairUse))
-		if p.overrides[id] == nil {
+		if p.overrides[id] == nil && p.puts[id] == nil {
 			strangers++
 		}
 		wants := 0
@@ -250,6 +252,16 @@ func (c *census) checkTenants(p *pool) {
 			c.checkBucket(where+" bucket "+spec.name, spec, &t.row.buckets[i])
 		}
 	}
+	c.equal("pool "+p.name+" named", p.named.Len(), len(p.tenants))
+	puts := 0
+	c.puts.Scan(func(r *putRow) bool {
+		if r.pool == p {
+			puts++
+			c.equal("pool "+p.name+" row of "+r.tenant.ID, p.puts[r.tenant.ID] == r, true)
+		}
+		return true
+	})
+	c.equal("pool "+p.name+" rows", len(p.puts), puts)
 	c.equal("pool "+p.name+" strangers", p.strangers, strangers)
 	c.equal("pool "+p.name+" wanting", p.wanting.Len(), wanting)
 	c.equal("pool "+p.name+" idle", p.idle.Len(), idle)

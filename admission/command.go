@@ -37,6 +37,23 @@ type ApplyPolicy struct {
 	Policy Policy
 	// ExpectedRevision is the revision that must be in force, or AnyRevision.
 	ExpectedRevision int64
+	// Drain lets pools and lanes go that are in use: they take nothing new, and
+	// are gone when they are empty.
+	Drain bool
+}
+
+// PutTenants gives tenants rows of their own: each stands in place of the
+// policy's override, and what it leaves open is the default's. Either all rows
+// are put or none. Its result is a *PutTenantsResult.
+type PutTenants struct {
+	Pool string
+	Rows []TenantPut
+}
+
+// TenantPut is one tenant's row, or with Remove that it is to have none.
+type TenantPut struct {
+	Tenant TenantPolicy
+	Remove bool
 }
 
 // TargetKind says what a Pause holds.
@@ -262,6 +279,7 @@ type PurgeDead struct {
 func (TermStart) isOp()     {}
 func (ApplyPolicy) isOp()   {}
 func (Pause) isOp()         {}
+func (*PutTenants) isOp()   {}
 func (*Acquire) isOp()      {}
 func (Detach) isOp()        {}
 func (*ReportDemand) isOp() {}

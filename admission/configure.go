@@ -1,98 +1,54 @@
 package admission
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // applyPolicy puts a policy into force. Identities outlive it: pools, lanes and
 // buckets keep their state under their names.
 func (s *State) applyPolicy(op ApplyPolicy) *PolicyResult {
+	res, left := s.tryPolicy(op)
+	if res.Changed {
+		s.revision, s.appliedAt = res.Revision, s.w
+		s.policy, s.draining = op.Policy, left
+		s.configure()
+	}
+	return res
+}
+
+// CheckPolicy returns what ApplyPolicy would, changing nothing.
+func (s *State) CheckPolicy(op ApplyPolicy) *PolicyResult {
+	res, _ := s.tryPolicy(op)
+	return res
+}
+
+// tryPolicy returns what would come of the policy, and what would drain.
+func (s *State) tryPolicy(op ApplyPolicy) (*PolicyResult, Policy) {
 	res := &PolicyResult{Revision: s.revision}
 	if op.ExpectedRevision != AnyRevision && op.ExpectedRevision != s.revision {
 		res.Err = revisionConflict(op.ExpectedRevision, s.revision)
-		return res
+		return res, Policy{}
 	}
 	if s.revision > 0 && s.policy.equal(op.Policy) {
-		return res
+		return res, Policy{}
 	}
 	if bad := op.Policy.Validate(); len(bad) > 0 {
 		res.Err = &Error{Reason: PolicyInvalid, Field: "policy." + bad[0].Field, Message: bad[0].Message}
-		return res
+		return res, Policy{}
 	}
-	if res.Err = s.inUse(op.Policy); res.Err != nil {
-		return res
+	left, draining := s.leftBy(&op.Policy)
+	if res.Err = s.refusesToLeave(&op, left); res.Err != nil {
+		return res, left
 	}
-	s.revision++
-	s.policy, s.appliedAt = op.Policy, s.w
-	s.configure()
-	res.Revision, res.Changed = s.revision, true
-	return res
+	res.Revision, res.Changed, res.Draining = s.revision+1, true, draining
+	return res, left
 }
 
 func revisionConflict(expected, actual int64) *Error {
 	return &Error{
 		Reason: RevisionConflict, Field: "expected_revision", Message: "the policy in force is another revision",
 		Meta: []string{"expected", strconv.FormatInt(expected, 10), "actual", strconv.FormatInt(actual, 10)},
-	}
-}
-
-// inUse says what of the state the policy would orphan.
-func (s *State) inUse(next Policy) *Error {
-	kept := map[string]*PoolPolicy{}
-	for i := range next.Pools {
-		kept[next.Pools[i].Name] = &next.Pools[i]
-	}
-	for _, p := range s.pools.list {
-		cfg := kept[p.name]
-		if cfg == nil {
-			if n := p.use(); n != (use{}) {
-				return inUse(p, "", "", n)
-			}
-			continue
-		}
-		lanes := map[string]bool{}
-		for _, l := range cfg.lanes() {
-			lanes[l.Name] = true
-		}
-		for _, l := range p.lanes {
-			if n := l.use(); !lanes[l.name] && n != (use{}) {
-				return inUse(p, "lane", l.name, n)
-			}
-		}
-		for _, category := range sortedKeys(p.categories) {
-			if _, ok := cfg.Categories[category]; !ok && p.categoryUse[category] > 0 {
-				return inUse(p, "category", category, use{entries: p.categoryUse[category]})
-			}
-		}
-	}
-	return nil
-}
-
-// use is what stands in the way of removing something.
-type use struct{ permits, waiters, entries int64 }
-
-func (l *lane) use() use { return use{l.permits, l.waiters, l.entries} }
-
-func (p *pool) use() (n use) {
-	for _, l := range p.lanes {
-		n.permits += l.permits
-	}
-	n.waiters, n.entries = p.waiting, p.entries
-	return n
-}
-
-func inUse(p *pool, kind, name string, n use) *Error {
-	meta := []string{
-		"pool", p.name,
-		"permits", strconv.FormatInt(n.permits, 10), "entries", strconv.FormatInt(n.entries, 10),
-		"waiting", strconv.FormatInt(n.waiters, 10),
-	}
-	message := "pool " + p.name
-	if kind != "" {
-		meta = append(meta, kind, name)
-		message = kind + " " + name + " of " + message
-	}
-	return &Error{
-		Reason: InUse, Field: "policy", Meta: meta,
-		Message: message + " is to go, but has " + meta[3] + " live permits, " + meta[5] + " entries and " + meta[7] + " waiting",
 	}
 }
 
@@ -104,36 +60,60 @@ func (p *PoolPolicy) lanes() []LanePolicy {
 	return p.Lanes
 }
 
-// configure makes the pools what the policy says.
+// configure makes the pools what the policy says, and keeps what drains.
 func (s *State) configure() {
 	old := s.pools.names
 	s.pools.list, s.pools.names = nil, make(map[string]*pool, len(s.policy.Pools))
-	for i := range s.policy.Pools {
-		cfg := &s.policy.Pools[i]
-		p := old[cfg.Name]
+	for _, name := range s.poolNames() {
+		p := old[name]
 		if p == nil {
 			s.pools.nums++
-			p = newPool(cfg.Name, s.pools.nums)
+			p = newPool(name, s.pools.nums)
 		}
-		delete(old, cfg.Name)
-		s.pools.list = append(s.pools.list, p)
-		s.pools.names[cfg.Name] = p
-		s.configurePool(p, cfg)
+		delete(old, name)
+		s.addPool(p)
+		s.configurePool(p)
 	}
 	for _, name := range sortedKeys(old) {
 		s.dropPool(old[name])
 	}
 }
 
-func (s *State) configurePool(p *pool, cfg *PoolPolicy) {
+// poolNames are those of the policy, then those that drain as a whole.
+func (s *State) poolNames() []string {
+	var names []string
+	for i := range s.policy.Pools {
+		names = append(names, s.policy.Pools[i].Name)
+	}
+	for i := range s.draining.Pools {
+		if name := s.draining.Pools[i].Name; s.policy.pool(name) == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (s *State) addPool(p *pool) {
+	s.pools.list = append(s.pools.list, p)
+	s.pools.names[p.name] = p
+}
+
+// configurePool makes the pool what the policy says of it.
+func (s *State) configurePool(p *pool) {
+	own, cfg := s.policy.pool(p.name), s.present(p)
+	p.draining, p.refuseUnknown = own == nil, cfg.RefuseUnknown
 	retry := cfg.Retry.withDefaults()
-	p.maxActive, p.retry, p.limits = cfg.MaxActive, &retry, cfg.Limits.withDefaults()
+	p.maxActive, p.retry = cfg.MaxActive, &retry
+	s.configureLimits(p, cfg)
 	p.permitTTL = firstOf(cfg.PermitTTL, defaultTTL)
 	p.maxPause = firstOf(cfg.MaxPause, defaultMaxPause)
 	p.lockMax, p.shadow = firstOf(cfg.LockMaxActive, 1), cfg.Shadow
 	p.doneRetention = firstOf(cfg.DoneRetention, defaultDoneRetention)
 	p.deadRetention = firstOf(cfg.DeadRetention, defaultDeadRetention)
 	p.configureLanes(cfg)
+	for _, l := range p.lanes {
+		l.draining = own != nil && own.lane(l.name) == nil
+	}
 	p.cadences = make(map[string]*CadencePolicy, len(cfg.Cadences))
 	for _, c := range cfg.Cadences {
 		c = c.withDefaults()
@@ -176,15 +156,14 @@ func (p *pool) configureLanes(cfg *PoolPolicy) {
 	}
 }
 
-// configureBuckets keeps the state of buckets whose name and scope stay. One that
-// charges another way is another bucket to the permits that are out.
+// configureBuckets keeps the state of buckets whose name and scope stay.
 func (s *State) configureBuckets(p *pool, cfg *PoolPolicy) {
 	oldPool, oldFairUse := p.buckets, p.fairUse
 	p.buckets, p.fairUse = nil, nil
 	for i := range cfg.Buckets {
 		spec := cfg.Buckets[i].spec()
 		if spec.scope == ScopeTenant {
-			spec.id = p.bucketID(spec, specNamed(oldFairUse, spec.name))
+			spec.charging = p.charging(spec, specNamed(oldFairUse, spec.name))
 			p.fairUse = append(p.fairUse, spec)
 			continue
 		}
@@ -196,7 +175,7 @@ func (s *State) configureBuckets(p *pool, cfg *PoolPolicy) {
 				b.reshape(was, spec, s.t)
 			}
 		}
-		spec.id = p.bucketID(spec, was)
+		spec.charging = p.charging(spec, was)
 		p.buckets = append(p.buckets, b)
 	}
 }
@@ -210,14 +189,6 @@ func specNamed(specs []*bucketSpec, name string) *bucketSpec {
 	return nil
 }
 
-func (p *pool) bucketID(spec, was *bucketSpec) uint32 {
-	if was != nil && was.perPermit == spec.perPermit {
-		return was.id
-	}
-	p.bucketIDs++
-	return p.bucketIDs
-}
-
 func (b *BucketPolicy) spec() *bucketSpec {
 	return &bucketSpec{
 		name: b.Name, scope: b.Scope, capacity: b.Capacity, refill: b.Refill, period: b.Period,
@@ -227,69 +198,52 @@ func (b *BucketPolicy) spec() *bucketSpec {
 
 // configureShares resolves what each tenant gets.
 func (p *pool) configureShares(cfg *PoolPolicy) {
-	lowest := p.lanes[len(p.lanes)-1]
-	p.defaults = p.share(&cfg.Defaults, &share{weight: 1, lane: lowest, buckets: p.fairUse})
-	p.overrides = make(map[string]*share, len(cfg.Overrides))
-	for i := range cfg.Overrides {
-		p.overrides[cfg.Overrides[i].ID] = p.share(&cfg.Overrides[i], p.defaults)
-	}
-}
-
-// share returns the base with what the tenant has of its own.
-func (p *pool) share(t *TenantPolicy, base *share) *share {
-	sh := *base
-	sh.weight = firstOf(t.Weight, base.weight)
-	sh.maxActive = firstOf(t.MaxActive, base.maxActive)
-	if t.PreferredActive != nil {
-		sh.preferred = *t.PreferredActive
-	}
-	if t.Lane != "" {
-		sh.lane = p.lane(t.Lane)
-	}
-	if len(t.Buckets) > 0 {
-		sh.buckets = make([]*bucketSpec, len(p.fairUse))
-		for i, spec := range p.fairUse {
-			sh.buckets[i] = spec.override(t.Buckets[spec.name])
+	var lowest *lane
+	for _, l := range p.lanes {
+		if !l.draining {
+			lowest = l
 		}
 	}
-	return &sh
-}
-
-func (b *bucketSpec) override(o BucketOverride) *bucketSpec {
-	own := *b
-	own.blocked = o.Blocked || b.blocked && o.Capacity == 0
-	own.capacity = firstOf(o.Capacity, b.capacity)
-	own.refill = firstOf(o.Refill, b.refill)
-	own.period = firstOf(o.Period, b.period)
-	return &own
+	p.defaults = p.share(&cfg.Defaults, &share{weight: 1, lane: lowest, buckets: p.fairUse}, FromDefault)
+	p.overrides = make(map[string]*share, len(cfg.Overrides))
+	p.overridden = p.overridden[:0]
+	for i := range cfg.Overrides {
+		p.overrides[cfg.Overrides[i].ID] = p.share(&cfg.Overrides[i], p.defaults, FromPolicy)
+		p.overridden = append(p.overridden, cfg.Overrides[i].ID)
+	}
+	slices.Sort(p.overridden)
 }
 
 // reconfigureTenants gives every known tenant its new share and carries its
 // buckets over.
 func (s *State) reconfigureTenants(p *pool, oldFairUse []*bucketSpec) {
-	p.strangers = 0
 	//unordered: each tenant is changed by itself, and seats are settled in order
 	for _, t := range p.tenants {
-		was := t.share
-		t.share = p.shareOf(t.id)
-		if t.strange() {
-			p.strangers++
-		}
-		row := s.writeTenant(t)
-		states := make([]bucketState, len(p.fairUse))
-		for i, spec := range t.share.buckets {
-			for j := range oldFairUse {
-				if oldFairUse[j].name == spec.name {
-					states[i] = row.buckets[j]
-					states[i].reshape(was.buckets[j], spec, s.t)
-				}
+		s.dropLanes(t)
+		s.reshare(t, oldFairUse)
+	}
+}
+
+// reshare gives a known tenant the share that it has now. oldFairUse are the
+// TENANT buckets that its present ones stand for.
+func (s *State) reshare(t *tenant, oldFairUse []*bucketSpec) {
+	was := t.share
+	t.pool.countStranger(t, -1)
+	t.share = t.pool.shareOf(t.id)
+	t.pool.countStranger(t, 1)
+	row := s.writeTenant(t)
+	states := make([]bucketState, len(t.pool.fairUse))
+	for i, spec := range t.share.buckets {
+		for j := range oldFairUse {
+			if oldFairUse[j].name == spec.name {
+				states[i] = row.buckets[j]
+				states[i].reshape(was.buckets[j], spec, s.t)
 			}
 		}
-		row.buckets = states
-		s.dropLanes(t)
-		s.unsettleTenant(t)
-		s.noteIdle(t)
 	}
+	row.buckets = states
+	s.unsettleTenant(t)
+	s.noteIdle(t)
 }
 
 // dropLanes forgets the tenant's demands in lanes that are gone.
@@ -313,6 +267,10 @@ func (s *State) dropLanes(t *tenant) {
 
 // dropPool forgets a pool that is not in use.
 func (s *State) dropPool(p *pool) {
+	//unordered: each row is dropped by itself
+	for _, row := range p.puts {
+		s.dropPut(row)
+	}
 	//unordered: each tenant is forgotten by itself
 	for _, t := range p.tenants {
 		s.forget(t)

@@ -97,7 +97,8 @@ func TestRevisions(t *testing.T) {
 	s := tell(t, p)
 	want(t, "an older revision", s.policyError(0, p), RevisionConflict)
 	r := s.do(ApplyPolicy{Policy: Policy{Pools: []PoolPolicy{p}}, ExpectedRevision: 1})[0].(*PolicyResult)
-	want(t, "an equal policy", *r, PolicyResult{Revision: 1})
+	want(t, "an equal policy", r.Err == nil && !r.Changed, true)
+	want(t, "an equal policy's revision", r.Revision, 1)
 	p.MaxActive = 4
 	want(t, "the revision in force", s.policyError(1, p), "")
 	want(t, "revision", s.revision, 2)
@@ -163,8 +164,8 @@ func TestCapsShrink(t *testing.T) {
 	s.granted("a")
 }
 
-// A bucket that is removed forgets; one that charges another way is not settled by
-// permits from before.
+// A bucket that is removed forgets; one that charges another way is settled by what
+// each permit was charged.
 func TestBucketsComeAndGo(t *testing.T) {
 	bucket := BucketPolicy{Name: "b", Scope: ScopePool, Capacity: 10, Refill: 1, Period: time.Hour}
 	level := func(s *story) int64 { return s.Health(s.t, s.w, "p")[0].Buckets[0].Level }
@@ -174,10 +175,20 @@ func TestBucketsComeAndGo(t *testing.T) {
 	bucket.PerPermit = true
 	s.put(PoolPolicy{Buckets: []BucketPolicy{bucket}})
 	want(t, "level when it charges another way", level(s), 2)
+	one := s.acquire(&Acquire{Pool: "p", Tenant: "a", Cost: 4}).Permit
+	want(t, "level after a permit of that time", level(s), 1)
+	s.release(p.Token, func(r *Release) { r.ActualCost = 1 })
+	want(t, "level after a permit from before was settled", level(s), 4)
 	bucket.PerPermit = false
 	s.put(PoolPolicy{Buckets: []BucketPolicy{bucket}})
-	s.release(p.Token, func(r *Release) { r.ActualCost = 0 })
-	want(t, "level after an old permit was settled", level(s), 2)
+	throttled := func(r *Release) {
+		r.Outcome, r.ActualCost, r.RetryAfter, r.Bucket = OutcomeThrottled, 0, time.Minute, "b"
+	}
+	if r := s.release(one.Token, throttled); r.Err != nil {
+		t.Errorf("a 429 on a permit from when it charged another way: %v", r.Err)
+	}
+	want(t, "level after the permit in between was settled", level(s), 4)
+	want(t, "paused", s.Health(s.t, s.w, "p")[0].Buckets[0].Paused, true)
 	bucket.Scope = ScopeTenant
 	s.put(PoolPolicy{Buckets: []BucketPolicy{bucket}})
 	want(t, "level in another scope", s.Tenant(s.t, "p", "a").Levels[0].Level, 10)

@@ -195,8 +195,8 @@ func (s *State) classify(d *demand, src source) (seat, Instant) {
 		return heldSeat(Paused), never
 	case why == Blocked || why == Exhausted:
 		return heldSeat(why), never
-	case src != fromRateWaiters && t.atCap():
-		return heldSeat(TenantCap), never
+	case src != fromRateWaiters && d.capReason() != ReasonNone:
+		return heldSeat(d.capReason()), never
 	case why != ReasonNone:
 		return heldSeat(why), at
 	}

@@ -1,5 +1,7 @@
 package admission
 
+import "strconv"
+
 // ErrorReason says why an operation could not be decided. Its text is the name
 // that the API publishes.
 type ErrorReason string
@@ -12,6 +14,8 @@ const (
 	PoolNotFound     ErrorReason = "POOL_NOT_FOUND"
 	EntryNotFound    ErrorReason = "ENTRY_NOT_FOUND"
 	TargetNotFound   ErrorReason = "TARGET_NOT_FOUND"
+	UnknownTenant    ErrorReason = "UNKNOWN_TENANT"
+	LimitReached     ErrorReason = "LIMIT_REACHED"
 	RevisionConflict ErrorReason = "REVISION_CONFLICT"
 	RequestMismatch  ErrorReason = "REQUEST_MISMATCH"
 	InUse            ErrorReason = "IN_USE"
@@ -48,6 +52,23 @@ func unknownCategory(pool, category string) *Error {
 	return &Error{
 		Reason: UnknownCategory, Field: "category", Message: "the pool maps no such category",
 		Meta: []string{"pool", pool, "category", category},
+	}
+}
+
+func unknownTenant(pool, tenant string) *Error {
+	return &Error{
+		Reason: UnknownTenant, Field: "tenant", Message: "the pool admits no tenant that it has no word of",
+		Meta: []string{"pool", pool, "tenant", tenant},
+	}
+}
+
+// limitReached says that one of the pool's limits has no room for what an
+// operator wants.
+func limitReached(pool, limit string, capacity int64) *Error {
+	n := strconv.FormatInt(capacity, 10)
+	return &Error{
+		Reason: LimitReached, Message: limit + " of pool " + pool + " is " + n + ", and it is reached",
+		Meta: []string{"pool", pool, "limit", limit, "capacity", n},
 	}
 }
 

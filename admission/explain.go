@@ -12,8 +12,8 @@ func (s *State) explain(a *ask, now Instant, holder position, reserved bool) *ex
 	}
 	x.run()
 	t, limits := a.demand.tenant, &x.pool.limits
-	if !t.mayRegister() {
-		x.limit("limits.tenants", Cardinality, limits.Tenants, x.pool.strangers, never)
+	for _, door := range t.closedTo(a.demand.lane, now) {
+		x.add(Cardinality, door.limit, door.opensAt)
 	}
 	if a.forgets(now) {
 		x.limit("limits.request_ids", Cardinality, limits.RequestIDs, int64(x.pool.requests.len()), x.pool.requestsFreeAt())
@@ -161,6 +161,7 @@ func (x *examination) slots() {
 	if t.atCap() {
 		x.add(TenantCap, Limit{Name: "max_active", Scope: ScopeTenant, Capacity: t.share.maxActive, Used: t.active, Asked: 1, Holders: t.active}, never)
 	}
+	x.laneCaps()
 	if p.maxActive == 0 {
 		return
 	}
@@ -181,6 +182,16 @@ func (x *examination) slots() {
 		x.add(ReclaimWait, Limit{
 			Name: "preferred_active", Scope: ScopePool, Capacity: p.maxActive, Used: p.active, Asked: 1, Reserve: kept,
 		}, never)
+	}
+}
+
+func (x *examination) laneCaps() {
+	t := x.demand.tenant
+	for rank, limit := range t.share.laneMax {
+		if rank <= x.demand.lane.rank && t.laneCapped(rank) {
+			used := t.activeFrom(rank)
+			x.add(LaneCap, Limit{Name: "lane_max_active", Scope: ScopeTenant, Capacity: limit, Used: used, Asked: 1, Holders: used}, never)
+		}
 	}
 }
 

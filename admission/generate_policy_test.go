@@ -108,21 +108,26 @@ func drawShares(t *rapid.T, p *PoolPolicy) {
 		if !odds(t, "overridden", 3) {
 			continue
 		}
-		own := drawShare(t, p)
-		own.ID = id
-		if own.PreferredActive != nil {
-			if limit := firstOf(own.MaxActive, p.Defaults.MaxActive); limit > 0 {
-				*own.PreferredActive = min(*own.PreferredActive, limit)
-			}
-		}
-		own.Buckets = map[string]BucketOverride{}
-		for _, b := range p.Buckets {
-			if b.Scope == ScopeTenant && rapid.Bool().Draw(t, "own bucket") {
-				own.Buckets[b.Name] = drawBucketOverride(t, b)
-			}
-		}
-		p.Overrides = append(p.Overrides, own)
+		p.Overrides = append(p.Overrides, drawOverride(t, p, id))
 	}
+	p.RefuseUnknown = odds(t, "refuse unknown", 8)
+}
+
+func drawOverride(t *rapid.T, p *PoolPolicy, id string) TenantPolicy {
+	own := drawShare(t, p)
+	own.ID = id
+	if own.PreferredActive != nil {
+		if limit := firstOf(own.MaxActive, p.Defaults.MaxActive); limit > 0 {
+			*own.PreferredActive = min(*own.PreferredActive, limit)
+		}
+	}
+	own.Buckets = map[string]BucketOverride{}
+	for _, b := range p.Buckets {
+		if b.Scope == ScopeTenant && rapid.Bool().Draw(t, "own bucket") {
+			own.Buckets[b.Name] = drawBucketOverride(t, b)
+		}
+	}
+	return own
 }
 
 func drawShare(t *rapid.T, p *PoolPolicy) TenantPolicy {
@@ -140,6 +145,9 @@ func drawShare(t *rapid.T, p *PoolPolicy) TenantPolicy {
 	if len(p.Lanes) > 0 && odds(t, "lane of its own", 3) {
 		share.Lane = one(t, "lane", p.Lanes...).Name
 	}
+	if len(p.Lanes) > 0 && odds(t, "lane cap", 4) {
+		share.LaneMaxActive = map[string]int64{one(t, "capped lane", p.Lanes...).Name: number(t, "lane_max_active", 1, 2)}
+	}
 	return share
 }
 
@@ -156,14 +164,16 @@ func drawBucketOverride(t *rapid.T, b BucketPolicy) BucketOverride {
 
 func drawLimits(t *rapid.T, p *PoolPolicy) {
 	p.Limits = LimitsPolicy{
-		Entries:          one[int64](t, "entries", 0, 0, 0, 6),
-		EntriesPerTenant: one[int64](t, "entries per tenant", 0, 0, 0, 3),
-		Tenants:          one[int64](t, "tenants", 0, 0, 0, 2),
-		RequestIDs:       one[int64](t, "request ids", 0, 0, 0, 2),
-		EndedPermits:     one[int64](t, "ended permits", 0, 0, 0, 2),
-		Waiting:          one[int64](t, "waiting", 0, 0, 0, 3),
-		WaitingPerTenant: one[int64](t, "waiting per tenant", 0, 0, 0, 1),
-		DedupeKeys:       one[int64](t, "dedupe keys", 0, 0, 0, 2),
+		Entries:             one[int64](t, "entries", 0, 0, 0, 6),
+		EntriesPerTenant:    one[int64](t, "entries per tenant", 0, 0, 0, 3),
+		Tenants:             one[int64](t, "tenants", 0, 0, 0, 2),
+		NewTenantsPerSecond: one[int64](t, "new tenants", 0, 0, 0, 1),
+		TenantRows:          one[int64](t, "tenant rows", 0, 0, 0, 1),
+		RequestIDs:          one[int64](t, "request ids", 0, 0, 0, 2),
+		EndedPermits:        one[int64](t, "ended permits", 0, 0, 0, 2),
+		Waiting:             one[int64](t, "waiting", 0, 0, 0, 3),
+		WaitingPerTenant:    one[int64](t, "waiting per tenant", 0, 0, 0, 1),
+		DedupeKeys:          one[int64](t, "dedupe keys", 0, 0, 0, 2),
 	}
 }
 

@@ -137,7 +137,7 @@ func (h *history) later(d time.Duration, ops ...Op) Entry {
 var opKinds = func() (kinds []string) {
 	often := map[string]int{
 		"acquire": 12, "next_due": 10, "schedule": 12, "release": 12, "renew": 5, "again": 6,
-		"unschedule": 3, "redrive": 3, "purge": 1, "pause": 3, "policy": 2, "term": 1, "detach": 3, "report": 3,
+		"unschedule": 3, "redrive": 3, "purge": 1, "pause": 3, "policy": 2, "tenants": 3, "term": 1, "detach": 3, "report": 3,
 	}
 	for _, kind := range slices.Sorted(maps.Keys(often)) {
 		kinds = append(kinds, slices.Repeat([]string{kind}, often[kind])...)
@@ -199,9 +199,25 @@ func (h *history) drawOp(t *rapid.T, wall Wall) Op {
 		return ApplyPolicy{
 			Policy:           changePolicy(t, h.policy),
 			ExpectedRevision: one[int64](t, "expected_revision", AnyRevision, AnyRevision, h.revision, h.revision-1),
+			Drain:            odds(t, "drain", 3),
 		}
+	case "tenants":
+		return h.drawPut(t)
 	}
 	return TermStart{Gap: one(t, "gap", 0, 200*time.Millisecond, 30*time.Second, -time.Second)}
+}
+
+// drawPut draws rows that mostly fit the policy in force.
+func (h *history) drawPut(t *rapid.T) *PutTenants {
+	op := &PutTenants{Pool: h.drawPoolName(t)}
+	cfg := h.policy.pool(op.Pool)
+	if cfg == nil {
+		cfg = &PoolPolicy{}
+	}
+	for _, id := range rapid.Permutation(tenantNames).Draw(t, "tenants")[:number(t, "rows", 1, 2)] {
+		op.Rows = append(op.Rows, TenantPut{Tenant: drawOverride(t, cfg, id), Remove: odds(t, "remove", 3)})
+	}
+	return op
 }
 
 // drawPoolName draws a pool of the policy, and now and then one that is not there.

@@ -1,7 +1,5 @@
 package admission
 
-import "time"
-
 // Health shows the pool of that name, or every pool if it is empty, in the order
 // of the policy. A pool that does not exist shows nothing.
 func (s *State) Health(at Instant, w Wall, pool string) []PoolHealth {
@@ -19,21 +17,15 @@ func (s *State) poolHealth(p *pool, at Instant, w Wall) PoolHealth {
 	h := PoolHealth{
 		Pool: p.name, MaxActive: p.maxActive, Active: p.active, Waiting: p.waiting, Tenants: int64(len(p.tenants)),
 		Entries: p.entries - int64(p.graves.Len()), Dead: int64(p.graves.Len()), Swept: p.swept, Skipped: p.skipped, Held: v.totals(),
+		Draining: p.draining,
 	}
 	for _, l := range p.lanes {
-		h.Lanes = append(h.Lanes, LaneHealth{LaneState: l.state(w), Active: l.active, Paused: l.paused})
+		h.Lanes = append(h.Lanes, LaneHealth{LaneState: l.state(w), Active: l.active, Paused: l.paused, Draining: l.draining})
 	}
 	for i := range p.buckets {
 		b := &p.buckets[i]
 		state := b.settled(b.bucketSpec, at)
-		row := BucketHealth{
-			Bucket: b.name, Level: b.capacity - state.used, Capacity: b.capacity,
-			Paused: b.blocked || state.paused(at), PausedFor: Absent,
-		}
-		if !state.pausedByHand && at < state.pausedUntil {
-			row.PausedFor = ceilMillis(time.Duration(state.pausedUntil - at))
-		}
-		h.Buckets = append(h.Buckets, row)
+		h.Buckets = append(h.Buckets, state.health(b.bucketSpec, at))
 	}
 	return h
 }
@@ -60,10 +52,7 @@ func (s *State) Tenant(at Instant, pool, tenant string) TenantHealth {
 		return TenantHealth{}
 	}
 	t := p.tenant(tenant)
-	h := TenantHealth{Active: t.active}
-	if t.share.maxActive > 0 {
-		h.Debt = max(t.active-t.share.maxActive, 0)
-	}
+	h := TenantHealth{Active: t.active, Debt: t.debt()}
 	for i, spec := range t.share.buckets {
 		h.Levels = append(h.Levels, BucketLevel{spec.name, spec.capacity - t.bucket(i, max(at, s.t)).used})
 	}

@@ -13,7 +13,7 @@ import (
 // the trees, made without copying a row. It may be read from any goroutine.
 type Image struct {
 	header Header
-	policy Policy
+	policy PolicyRow
 	pools  []PoolRow
 	rows
 }
@@ -43,7 +43,7 @@ func (s *State) Snapshot() *Image {
 			Index: s.index, T: s.t, W: s.w, LeaseOffset: s.leaseOffset, Epoch: s.epoch,
 			Grants: s.grants, Seq: s.seq, Pools: s.pools.nums, Revision: s.revision, AppliedAt: s.appliedAt,
 		},
-		policy: s.policy,
+		policy: PolicyRow{s.policy, s.draining},
 		rows:   s.rows.copy(),
 	}
 	for _, p := range s.pools.list {
@@ -57,12 +57,13 @@ func (s *State) Snapshot() *Image {
 func (im *Image) Header() Header { return im.header }
 
 // Rows returns the image's rows in the order that Restore needs: the policy, then
-// pools, tenants, demands, routes, entries, permits, parts of permits, waiters,
-// released permits, requests, jobs done, each sorted by key.
+// pools, put rows, tenants, demands, routes, entries, permits, parts of permits,
+// waiters, released permits, requests, jobs done, each sorted by key.
 func (im *Image) Rows() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
-		_ = yield(PolicyRow{im.policy}) &&
+		_ = yield(im.policy) &&
 			all(im.pools, yield) &&
+			scan(im.puts, yield, (*putRow).export) &&
 			scan(im.tenants, yield, (*tenantRow).export) &&
 			scan(im.demands, yield, (*demandRow).export) &&
 			scan(im.routes, yield, (*routeRow).export) &&
@@ -101,11 +102,17 @@ func (im *Image) Digest() uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%+v\n", im.header)
 	for row := range im.Rows() {
-		if p, ok := row.(PolicyRow); ok {
-			p.Policy.describe(h)
-			continue
+		switch row := row.(type) {
+		case PolicyRow:
+			row.Policy.describe(h)
+			fmt.Fprintln(h, "draining")
+			row.Draining.describe(h)
+		case PutRow:
+			fmt.Fprintf(h, "%T %s ", row, row.Pool)
+			row.Tenant.describe(h)
+		default:
+			fmt.Fprintf(h, "%T %+v\n", row, row)
 		}
-		fmt.Fprintf(h, "%T %+v\n", row, row)
 	}
 	return h.Sum64()
 }

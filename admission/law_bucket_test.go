@@ -17,6 +17,8 @@ import (
 type rates struct {
 	buckets map[string]*bucketHistory
 	permits map[Token]given
+	policy  Policy
+	rows    map[string][]TenantPolicy // by pool
 }
 
 type bucketHistory struct {
@@ -32,10 +34,25 @@ type bucketEvent struct {
 func (r *rates) see(h *history, e Entry, results []Result) {
 	if r.buckets == nil {
 		r.buckets, r.permits = map[string]*bucketHistory{}, map[Token]given{}
+		r.rows = map[string][]TenantPolicy{}
 	}
 	for i, op := range e.Ops {
-		if change, ok := op.(ApplyPolicy); ok && results[i].(*PolicyResult).Changed {
-			r.adoptPolicy(change.Policy)
+		switch op := op.(type) {
+		case ApplyPolicy:
+			if results[i].(*PolicyResult).Changed {
+				r.policy = op.Policy
+				r.adoptPolicy()
+			}
+		case *PutTenants:
+			if results[i].(*PutTenantsResult).Err == nil {
+				r.adoptRows(op)
+				r.adoptPolicy()
+			}
+		}
+	}
+	for pool := range r.rows {
+		if h.pools.byName(pool) == nil {
+			delete(r.rows, pool)
 		}
 	}
 	for i, op := range e.Ops {
@@ -94,11 +111,22 @@ func (p *PoolPolicy) bucketOf(b BucketPolicy, tenant string) BucketPolicy {
 	return b
 }
 
-// adoptPolicy compares the buckets of a new policy with those of the histories.
-func (r *rates) adoptPolicy(next Policy) {
+// adoptRows keeps the rows that tenants have of their own.
+func (r *rates) adoptRows(op *PutTenants) {
+	for _, put := range op.Rows {
+		rows := slices.DeleteFunc(slices.Clone(r.rows[op.Pool]), func(t TenantPolicy) bool { return t.ID == put.Tenant.ID })
+		if !put.Remove {
+			rows = append(rows, put.Tenant)
+		}
+		r.rows[op.Pool] = rows
+	}
+}
+
+// adoptPolicy compares the buckets as they are now with those of the histories.
+func (r *rates) adoptPolicy() {
 	kept := map[string]bool{}
-	for i := range next.Pools {
-		p := &next.Pools[i]
+	for i := range r.policy.Pools {
+		p := r.policy.Pools[i].withRows(r.rows[r.policy.Pools[i].Name])
 		for _, b := range p.Buckets {
 			for _, tenant := range tenantNames {
 				key := bucketKey(p.Name, b, tenant)

@@ -28,12 +28,12 @@ func (sheds) see(h *history, e Entry, results []Result) {
 			ids[id] = true
 		}
 	}
-	for _, p := range h.policy.Pools {
-		call := calls[p.Name]
+	for _, p := range h.pools.list {
+		call := calls[p.name]
 		if call != nil && (call.Err != nil || call.Replayed) {
 			call = nil
 		}
-		h.checkHeld(p.Name, call)
+		h.checkHeld(p.name, call)
 	}
 }
 
@@ -141,8 +141,8 @@ func (h *history) checkHeldLists(pool string, call *NextDueResult, all []HeldTen
 type sorted struct{}
 
 func (sorted) see(h *history, e Entry, results []Result) {
-	for _, p := range h.policy.Pools {
-		h.checkSorted(&p, e, slices.DeleteFunc(slices.Clone(h.grants), func(g given) bool { return g.free }))
+	for _, p := range h.pools.list {
+		h.checkSorted(h.poolPolicy(p.name), e, slices.DeleteFunc(slices.Clone(h.grants), func(g given) bool { return g.free }))
 	}
 }
 

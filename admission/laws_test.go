@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -17,14 +18,65 @@ type given struct {
 	shared bool
 }
 
-// poolPolicy returns what the policy in force says of a pool.
+// poolPolicy returns what holds for a pool: the policy, with the tenants' own rows
+// in place of its overrides, and with what drains.
 func (h *history) poolPolicy(pool string) *PoolPolicy {
-	for i := range h.policy.Pools {
-		if h.policy.Pools[i].Name == pool {
-			return &h.policy.Pools[i]
+	p := h.pools.byName(pool)
+	if p == nil {
+		return nil
+	}
+	var rows []TenantPolicy
+	h.puts.Scan(func(r *putRow) bool {
+		if r.pool == p {
+			rows = append(rows, r.tenant)
+		}
+		return true
+	})
+	return h.present(p).withRows(rows)
+}
+
+// withRows returns the pool with these in place of overrides, less the numbers
+// that do not fit its buckets.
+func (p *PoolPolicy) withRows(rows []TenantPolicy) *PoolPolicy {
+	q := *p
+	q.Overrides = slices.DeleteFunc(slices.Clone(p.Overrides), func(o TenantPolicy) bool {
+		return slices.ContainsFunc(rows, func(r TenantPolicy) bool { return r.ID == o.ID })
+	})
+	for _, r := range rows {
+		r.Buckets = maps.Clone(r.Buckets)
+		for _, b := range p.Buckets {
+			o, own := r.Buckets[b.Name]
+			if numbers := o.Capacity != 0 && o.Refill != 0 && o.Period != 0; own &&
+				(b.OneShot && (o.Refill != 0 || o.Period != 0) || b.Blocked && !numbers && !o.Blocked) {
+				delete(r.Buckets, b.Name)
+			}
+		}
+		q.Overrides = append(q.Overrides, r)
+	}
+	return &q
+}
+
+// laneCaps returns a tenant's caps by lane: its own, else the default's.
+func (p *PoolPolicy) laneCaps(id string) map[string]int64 {
+	for _, o := range p.Overrides {
+		if o.ID == id && len(o.LaneMaxActive) > 0 {
+			return o.LaneMaxActive
 		}
 	}
-	return nil
+	return p.Defaults.LaneMaxActive
+}
+
+// laneCapped says whether one more permit of the tenant in the lane would be more
+// than a cap of its own allows, of n live ones.
+func (p *PoolPolicy) laneCapped(n actives, tenant, lane string) bool {
+	lanes, used := p.lanes(), int64(0)
+	for rank := len(lanes) - 1; rank >= 0; rank-- {
+		used += n.count(p.Name, lanes[rank].Name, tenant)
+		if limit := p.laneCaps(tenant)[lanes[rank].Name]; limit > 0 && rank <= p.rank(lane) && used >= limit {
+			return true
+		}
+	}
+	return false
 }
 
 // shareOf returns what a tenant gets by the policy: its override over the
@@ -169,6 +221,11 @@ func (caps) see(h *history, e Entry, results []Result) {
 		if maxActive, _, _ := p.shareOf(g.Tenant); maxActive > 0 {
 			atMost("max_active of "+g.Tenant, n.count(g.Pool, "", g.Tenant), maxActive)
 		}
+		n[[3]string{g.Pool, g.Lane, g.Tenant}]--
+		if p.laneCapped(n, g.Tenant, g.Lane) {
+			h.Errorf("lane_max_active of %s: granted beyond it in %s", g.Tenant, g.Lane)
+		}
+		n[[3]string{g.Pool, g.Lane, g.Tenant}]++
 		if p.MaxActive == 0 {
 			continue
 		}

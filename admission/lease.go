@@ -100,8 +100,8 @@ func (s *State) expire(p *pool, budget int) int {
 
 // settleCost corrects an estimate in the COST buckets that charged it.
 func (s *State) settleCost(p *permitRow, actual int64) {
-	s.eachCharged(p, func(spec *bucketSpec, b *bucketState) {
-		if spec.perPermit {
+	s.eachCharged(p, func(spec *bucketSpec, b *bucketState, perPermit bool) {
+		if perPermit {
 			return
 		}
 		b.settle(spec, s.t)
@@ -118,7 +118,7 @@ func (s *State) throttle(p *permitRow, op *Release) *Error {
 	found := false
 	pool := p.demand.tenant.pool
 	lone := op.Bucket == "" && len(pool.buckets) == 1
-	s.eachCharged(p, func(spec *bucketSpec, b *bucketState) {
+	s.eachCharged(p, func(spec *bucketSpec, b *bucketState, _ bool) {
 		if spec.name == op.Bucket || lone && spec.scope == ScopePool {
 			b.settle(spec, s.t)
 			b.throttle(spec, s.t, op.RetryAfter, pool.maxPause)
@@ -134,12 +134,14 @@ func (s *State) throttle(p *permitRow, op *Release) *Error {
 	return &Error{Reason: InvalidField, Field: "bucket", Message: "is not a bucket that the permit charged"}
 }
 
-// eachCharged calls fn for every bucket that charged the permit and still is.
-func (s *State) eachCharged(p *permitRow, fn func(*bucketSpec, *bucketState)) {
+// eachCharged calls fn for every bucket that charged the permit and still is, with
+// whether that charged 1 whatever the cost.
+func (s *State) eachCharged(p *permitRow, fn func(spec *bucketSpec, b *bucketState, perPermit bool)) {
 	t := p.demand.tenant
 	for i := range t.pool.buckets {
-		if b := &t.pool.buckets[i]; b.id <= p.buckets {
-			fn(b.bucketSpec, &b.bucketState)
+		b := &t.pool.buckets[i]
+		if perPermit, ok := b.charged(p); ok {
+			fn(b.bucketSpec, &b.bucketState, perPermit)
 		}
 	}
 	if len(t.share.buckets) == 0 {
@@ -147,8 +149,8 @@ func (s *State) eachCharged(p *permitRow, fn func(*bucketSpec, *bucketState)) {
 	}
 	row := s.writeTenant(t)
 	for i, spec := range t.share.buckets {
-		if spec.id <= p.buckets {
-			fn(spec, &row.buckets[i])
+		if perPermit, ok := spec.charged(p); ok {
+			fn(spec, &row.buckets[i], perPermit)
 		}
 	}
 }

@@ -172,20 +172,10 @@ func (n *naive) changeBucket(
 	for j, was := range old.policy.Buckets {
 		if was.Name == b.Name && was.Scope == b.Scope {
 			had[j].change(old.bucketTerms(j, tenant), now.bucketTerms(i, tenant), n.t)
-			if was.PerPermit != b.PerPermit {
-				n.uncharge(had[j])
-			}
 			return had[j]
 		}
 	}
 	return newNaiveBucket()
-}
-
-// uncharge makes a bucket another one to the permits that are out.
-func (n *naive) uncharge(b *naiveBucket) {
-	for _, permit := range n.permits {
-		permit.charged = deleteIf(permit.charged, func(c naiveCharge) bool { return c.bucket == b })
-	}
 }
 
 // forgetPools drops what is remembered for pools that are gone.
@@ -218,6 +208,9 @@ func (n *naive) pause(op admission.Pause) *admission.PauseResult {
 	}
 	switch op.Kind {
 	case admission.TargetTenant:
+		if !op.Resume && n.full(p, op.Name) {
+			return &admission.PauseResult{Err: &admission.Error{Reason: admission.LimitReached}}
+		}
 		n.pauseTenant(p, p.tenant(op.Name), op.Resume)
 		return &admission.PauseResult{}
 	case admission.TargetLane:

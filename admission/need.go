@@ -53,5 +53,8 @@ func (d *demand) capReason() Reason {
 	if d.tenant.atCap() {
 		return TenantCap
 	}
+	if d.tenant.laneFull(d.lane) {
+		return LaneCap
+	}
 	return ReasonNone
 }

@@ -8,8 +8,7 @@ func (s *State) pause(op Pause) *PauseResult {
 	}
 	switch op.Kind {
 	case TargetTenant:
-		s.pauseTenant(p.tenant(op.Name), !op.Resume)
-		return &PauseResult{}
+		return &PauseResult{Err: s.pauseTenant(p.tenant(op.Name), !op.Resume)}
 	case TargetLane:
 		if l := p.lane(op.Name); l != nil {
 			s.pauseLane(l, !op.Resume)
@@ -26,11 +25,18 @@ func (s *State) pause(op Pause) *PauseResult {
 	}}
 }
 
-func (s *State) pauseTenant(t *tenant, on bool) {
-	if !t.known() && !on {
-		return
+// pauseTenant pauses or resumes a tenant. One that is not known becomes so, as by
+// a request in the top lane.
+func (s *State) pauseTenant(t *tenant, on bool) *Error {
+	if !t.known() {
+		if err := t.refused(); err != nil || !on {
+			return err
+		}
+		if doors := t.closedTo(t.pool.lanes[0], s.t); len(doors) > 0 {
+			return limitReached(t.pool.name, doors[0].limit.Name, doors[0].limit.Capacity)
+		}
+		s.register(t)
 	}
-	s.register(t)
 	row := s.writeTenant(t)
 	row.paused = on
 	for i, spec := range t.share.buckets {
@@ -41,6 +47,7 @@ func (s *State) pauseTenant(t *tenant, on bool) {
 	}
 	s.unsettleTenant(t)
 	s.noteIdle(t)
+	return nil
 }
 
 func (s *State) pauseLane(l *lane, on bool) {

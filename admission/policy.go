@@ -18,10 +18,12 @@ type PoolPolicy struct {
 	Categories map[string]string
 	Defaults   TenantPolicy
 	Overrides  []TenantPolicy
-	Cadences   []CadencePolicy
-	Retry      RetryPolicy
-	MaxPause   time.Duration
-	Limits     LimitsPolicy
+	// RefuseUnknown refuses tenants without an override or a row of their own.
+	RefuseUnknown bool
+	Cadences      []CadencePolicy
+	Retry         RetryPolicy
+	MaxPause      time.Duration
+	Limits        LimitsPolicy
 	// LockMaxActive is how many permits may hold one lock key.
 	LockMaxActive int64
 	// DoneRetention is how long a dedupe key that is done is remembered.
@@ -86,7 +88,10 @@ type TenantPolicy struct {
 	PreferredActive *int64
 	MaxActive       int64
 	Lane            string
-	Buckets         map[string]BucketOverride
+	// LaneMaxActive caps, from a lane down, the permits that it may hold there
+	// together.
+	LaneMaxActive map[string]int64
+	Buckets       map[string]BucketOverride
 }
 
 // BucketOverride is one tenant's own numbers for a TENANT bucket.
@@ -117,7 +122,12 @@ type CadencePolicy struct {
 type LimitsPolicy struct {
 	Entries          int64
 	EntriesPerTenant int64
-	Tenants          int64
+	// Tenants are those known without an override or a row of their own,
+	// NewTenantsPerSecond how many of them may be new.
+	Tenants             int64
+	NewTenantsPerSecond int64
+	// TenantRows are those that PutTenants keeps.
+	TenantRows       int64
 	RequestIDs       int64
 	EndedPermits     int64
 	Waiting          int64

@@ -18,6 +18,7 @@ const (
 	MaxLanes        = 16
 	MaxCategories   = 1000
 	MaxOverrides    = 10_000
+	MaxTenantRows   = 1000 // of one PutTenants
 	MaxWeight       = 1_000_000
 	MaxAttempts     = 1000
 	MaxItems        = 1000
@@ -29,7 +30,7 @@ const (
 	maxMemory       = 1_000_000_000 // of any limit
 	maxPoolName     = 64
 	maxIDLength     = 128
-	reservedNameMsg = "another name: max_active, leave_slots, paused, yield, lock_key and dedupe_key name limits of their own"
+	reservedNameMsg = "another name: max_active, leave_slots, lane_max_active, paused, yield, lock_key and dedupe_key name limits of their own"
 )
 
 // checker collects what is wrong with a policy.
@@ -124,7 +125,7 @@ func (c *checker) buckets(at string, p *PoolPolicy) {
 		at := fmt.Sprintf("%s.buckets[%d]", at, i)
 		c.name(at+".name", b.Name)
 		c.once(names, at+".name", b.Name)
-		if slices.Contains([]string{"max_active", "leave_slots", "paused", "yield", "lock_key", "dedupe_key"}, b.Name) {
+		if slices.Contains([]string{"max_active", "leave_slots", "lane_max_active", "paused", "yield", "lock_key", "dedupe_key"}, b.Name) {
 			c.add(at+".name", reservedNameMsg)
 		}
 		if b.Scope != ScopePool && b.Scope != ScopeTenant {
@@ -258,14 +259,19 @@ func (c *checker) tenants(at string, p *PoolPolicy) {
 	for i := range p.Overrides {
 		t := &p.Overrides[i]
 		at := fmt.Sprintf("%s.tenants.overrides[%d]", at, i)
-		if !validID(t.ID) {
-			c.add(at+".id", "1 to %d of A-Z a-z 0-9 . _ : / -", maxIDLength)
-		}
-		c.once(ids, at+".id", t.ID)
-		c.tenant(at, p, t)
-		for _, name := range sortedKeys(t.Buckets) {
-			c.override(at+".buckets["+name+"]", p, name, t.Buckets[name])
-		}
+		c.named(at, p, t, ids)
+	}
+}
+
+// named checks what one tenant has of its own; ids are those of the others.
+func (c *checker) named(at string, p *PoolPolicy, t *TenantPolicy, ids map[string]bool) {
+	if !validID(t.ID) {
+		c.add(at+".id", "1 to %d of A-Z a-z 0-9 . _ : / -", maxIDLength)
+	}
+	c.once(ids, at+".id", t.ID)
+	c.tenant(at, p, t)
+	for _, name := range sortedKeys(t.Buckets) {
+		c.override(at+".buckets["+name+"]", p, name, t.Buckets[name])
 	}
 }
 
@@ -284,6 +290,13 @@ func (c *checker) tenant(at string, p *PoolPolicy, t *TenantPolicy) {
 	if t.Lane != "" {
 		c.laneName(at+".lane", p, t.Lane)
 	}
+	for _, name := range sortedKeys(t.LaneMaxActive) {
+		field := at + ".lane_max_active[" + name + "]"
+		c.laneName(field, p, name)
+		if n := t.LaneMaxActive[name]; n < 1 || n > MaxSlots {
+			c.add(field, "1 to %d", int64(MaxSlots))
+		}
+	}
 }
 
 func (c *checker) override(at string, p *PoolPolicy, name string, o BucketOverride) {
@@ -295,14 +308,8 @@ func (c *checker) override(at string, p *PoolPolicy, name string, o BucketOverri
 	c.between(at+".capacity", o.Capacity, 1, MaxTokens)
 	c.between(at+".refill", o.Refill, 1, MaxTokens)
 	c.lasting(at+".period", o.Period, time.Millisecond, MaxPeriod)
-	b := p.Buckets[i]
-	switch {
-	case o.Blocked && (o.Capacity != 0 || o.Refill != 0 || o.Period != 0):
-		c.add(at+".blocked", "no capacity, refill or period beside it")
-	case b.Blocked && !o.Blocked && (o.Capacity == 0 || o.Refill == 0 || o.Period == 0):
-		c.add(at, "capacity, refill and period, since the bucket itself is blocked")
-	case b.OneShot && (o.Refill != 0 || o.Period != 0):
-		c.add(at, "no refill or period, since the bucket is one_shot")
+	if field, expected := o.misfit(p.Buckets[i].Blocked, p.Buckets[i].OneShot); expected != "" {
+		c.add(at+field, "%s", expected)
 	}
 }
 
@@ -339,6 +346,8 @@ func (c *checker) limits(at string, l *LimitsPolicy) {
 	c.between(at+".entries", l.Entries, 1, maxMemory)
 	c.between(at+".entries_per_tenant", l.EntriesPerTenant, 1, maxMemory)
 	c.between(at+".tenants", l.Tenants, 1, maxMemory)
+	c.between(at+".new_tenants_per_second", l.NewTenantsPerSecond, 1, maxMemory)
+	c.between(at+".tenant_rows", l.TenantRows, 1, maxMemory)
 	c.between(at+".request_ids", l.RequestIDs, 1, maxMemory)
 	c.between(at+".ended_permits", l.EndedPermits, 1, maxMemory)
 	c.between(at+".waiting", l.Waiting, 1, maxMemory)

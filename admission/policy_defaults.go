@@ -34,14 +34,16 @@ func (c CadencePolicy) withDefaults() CadencePolicy {
 func (l LimitsPolicy) withDefaults() LimitsPolicy {
 	entries := firstOf(l.Entries, 10_000_000)
 	return LimitsPolicy{
-		Entries:          entries,
-		EntriesPerTenant: firstOf(l.EntriesPerTenant, max(entries/10, 1)),
-		Tenants:          firstOf(l.Tenants, 100_000),
-		RequestIDs:       firstOf(l.RequestIDs, 1_000_000),
-		EndedPermits:     firstOf(l.EndedPermits, 100_000),
-		Waiting:          firstOf(l.Waiting, 10_000),
-		WaitingPerTenant: firstOf(l.WaitingPerTenant, 1_000),
-		DedupeKeys:       firstOf(l.DedupeKeys, 1_000_000),
+		Entries:             entries,
+		EntriesPerTenant:    firstOf(l.EntriesPerTenant, max(entries/10, 1)),
+		Tenants:             firstOf(l.Tenants, 100_000),
+		NewTenantsPerSecond: firstOf(l.NewTenantsPerSecond, 1000),
+		TenantRows:          firstOf(l.TenantRows, 100_000),
+		RequestIDs:          firstOf(l.RequestIDs, 1_000_000),
+		EndedPermits:        firstOf(l.EndedPermits, 100_000),
+		Waiting:             firstOf(l.Waiting, 10_000),
+		WaitingPerTenant:    firstOf(l.WaitingPerTenant, 1_000),
+		DedupeKeys:          firstOf(l.DedupeKeys, 1_000_000),
 	}
 }
 
@@ -72,6 +74,7 @@ func (p PoolPolicy) equal(q PoolPolicy) bool {
 	return p.Name == q.Name && p.MaxActive == q.MaxActive && p.PermitTTL == q.PermitTTL &&
 		p.MaxPause == q.MaxPause && p.Retry == q.Retry && p.Limits == q.Limits &&
 		p.LockMaxActive == q.LockMaxActive && p.DoneRetention == q.DoneRetention && p.DeadRetention == q.DeadRetention && p.Shadow == q.Shadow &&
+		p.RefuseUnknown == q.RefuseUnknown &&
 		slices.Equal(p.Buckets, q.Buckets) && slices.Equal(p.Cadences, q.Cadences) && slices.EqualFunc(p.Lanes, q.Lanes, LanePolicy.equal) &&
 		maps.Equal(p.Categories, q.Categories) && p.Defaults.equal(q.Defaults) &&
 		slices.EqualFunc(p.Overrides, q.Overrides, TenantPolicy.equal)
@@ -87,7 +90,7 @@ func (t TenantPolicy) equal(u TenantPolicy) bool {
 	same := t.PreferredActive == nil && u.PreferredActive == nil ||
 		t.PreferredActive != nil && u.PreferredActive != nil && *t.PreferredActive == *u.PreferredActive
 	return same && t.ID == u.ID && t.Weight == u.Weight && t.MaxActive == u.MaxActive && t.Lane == u.Lane &&
-		maps.Equal(t.Buckets, u.Buckets)
+		maps.Equal(t.LaneMaxActive, u.LaneMaxActive) && maps.Equal(t.Buckets, u.Buckets)
 }
 
 // describe writes the policy so that equal ones read the same.
@@ -107,12 +110,17 @@ func (p Policy) describe(w io.Writer) {
 			fmt.Fprintf(w, "%+v\n", l)
 		}
 		for _, t := range shares {
-			preferred := int64(Absent)
-			if t.PreferredActive != nil {
-				preferred = *t.PreferredActive
-			}
-			t.PreferredActive = nil
-			fmt.Fprintf(w, "%+v %d\n", t, preferred)
+			t.describe(w)
 		}
 	}
+}
+
+// describe writes the tenant's share without the place in memory of any part.
+func (t TenantPolicy) describe(w io.Writer) {
+	preferred := int64(Absent)
+	if t.PreferredActive != nil {
+		preferred = *t.PreferredActive
+	}
+	t.PreferredActive = nil
+	fmt.Fprintf(w, "%+v %d\n", t, preferred)
 }

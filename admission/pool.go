@@ -24,11 +24,22 @@ type pool struct {
 	fairUse       []*bucketSpec // the TENANT buckets
 	defaults      *share
 	overrides     map[string]*share
+	overridden []string // those with an override, sorted
 	// bucketIDs is the last id given to a bucket of either scope.
 	bucketIDs uint32
 
+	// refuseUnknown says that tenants without a word of their own are refused.
+	refuseUnknown bool
+	// draining says that the policy has it no more: it goes when it is empty.
+	draining bool
+	// newTenants is what is missing from limits.new_tenants_per_second.
+	newTenants bucketState
+	newcomers  *bucketSpec
+
 	tenants map[string]*tenant
-	// strangers counts the tenants without an override.
+	named   *btree.BTreeG[*tenant] // the tenants by id
+	puts    map[string]*putRow     // the rows that tenants have of their own
+	// strangers counts the tenants without an override or a row of their own.
 	strangers int64
 	active    int64
 	entries   int64 // dead ones included
@@ -85,6 +96,7 @@ type lane struct {
 	cycleLimit  int64   // 0: none
 	batch       BatchPolicy
 	paused      bool
+	draining    bool // as for pools
 	active      int64
 	permits     int64 // those that hold no slot included
 	entries     int64 // dead ones included
@@ -107,6 +119,8 @@ func newPool(name string, num uint32) *pool {
 	return &pool{
 		name: name, num: num,
 		tenants:     map[string]*tenant{},
+		named:       newTree(nameLess),
+		puts:        map[string]*putRow{},
 		categoryUse: map[string]int64{},
 		expiries:    newTree(expiryLess),
 		rates:       newTree(wakeupLess),

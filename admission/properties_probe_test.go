@@ -184,7 +184,8 @@ func TestNothingIsStranded(t *testing.T) {
 	probe(t, func(t *rapid.T, h *history) {
 		s := restored(t, h.State)
 		open, ops := Policy{}, []Op(nil)
-		for _, p := range s.policy.Pools {
+		for _, pool := range s.pools.list {
+			p := s.present(pool) // with what drains
 			open.Pools = append(open.Pools, PoolPolicy{Name: p.Name, Lanes: p.Lanes, Categories: p.Categories})
 			lanes := open.Pools[len(open.Pools)-1].lanes()
 			free := make([]LanePolicy, len(lanes))
@@ -194,11 +195,12 @@ func TestNothingIsStranded(t *testing.T) {
 			}
 			open.Pools[len(open.Pools)-1].Lanes = free
 			for _, tenant := range tenantNames {
-				ops = append(ops, Pause{Pool: p.Name, Kind: TargetTenant, Name: tenant, Resume: true})
+				ops = append(ops, Pause{Pool: p.Name, Kind: TargetTenant, Name: tenant, Resume: true},
+					&PutTenants{Pool: p.Name, Rows: []TenantPut{{Tenant: TenantPolicy{ID: tenant}, Remove: true}}})
 			}
 			ops = append(ops, &NextDue{Pool: p.Name, MaxItems: 1000})
 		}
-		e := h.later(time.Hour, append(ops, ApplyPolicy{Policy: open, ExpectedRevision: AnyRevision})...)
+		e := h.later(time.Hour, append([]Op{ApplyPolicy{Policy: open, ExpectedRevision: AnyRevision}}, ops...)...)
 		e.W = h.highest.Add(100 * time.Hour)
 		s.Apply(e)
 		check(t, s)

@@ -37,7 +37,7 @@ func TestABlastComesDueInBoundedSteps(t *testing.T) {
 			n := c.n
 			s := tell(t, PoolPolicy{
 				Lanes: []LanePolicy{{Name: "high"}, {Name: "low"}}, Categories: map[string]string{"otp": "high", "bulk": "low"},
-				Limits: LimitsPolicy{EntriesPerTenant: n},
+				Limits: LimitsPolicy{EntriesPerTenant: 2 * n, NewTenantsPerSecond: 2 * n},
 			})
 			s.quick = true
 			due := s.w.Add(time.Second)
@@ -66,7 +66,7 @@ func TestABlastComesDueInBoundedSteps(t *testing.T) {
 // Where every entry has a route of its own, those due first become ready first,
 // at most the bound in one log entry, and none is left behind.
 func TestRoutesBecomeReadyInDueOrder(t *testing.T) {
-	s := tell(t, PoolPolicy{Lanes: []LanePolicy{{Name: "low"}}, Categories: map[string]string{"bulk": "low"}})
+	s := tell(t, PoolPolicy{Lanes: []LanePolicy{{Name: "low"}}, Categories: map[string]string{"bulk": "low"}, Limits: LimitsPolicy{NewTenantsPerSecond: 1_000_000}})
 	s.quick = true
 	const n = 2*promoteLimit + 5
 	s.blast(n, s.w.Add(time.Second), func(i int) (string, string) { return fmt.Sprint("t", i), "" })

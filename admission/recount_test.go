@@ -55,6 +55,7 @@ func (r *recount) reason(tenant, lane string) Reason {
 	because(t != nil && t.row.paused || r.pool.lane(lane).paused, Paused)
 	maxActive, _, _ := r.policy.shareOf(tenant)
 	because(maxActive > 0 && r.active.count(r.policy.Name, "", tenant) >= maxActive, TenantCap)
+	because(r.policy.laneCapped(r.active, tenant, lane), LaneCap)
 	because(r.slotsTaken(lane), PoolCap)
 	for _, b := range r.policy.Buckets {
 		state, leave, rate := bucketState{}, int64(0), TenantRate

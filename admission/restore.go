@@ -53,7 +53,7 @@ type restorer struct {
 func (r *restorer) add(row Row) error {
 	switch row := row.(type) {
 	case PolicyRow:
-		r.policy = row.Policy
+		r.policy, r.draining = row.Policy, row.Draining
 		return nil
 	case PoolRow:
 		r.poolOf[row.Name] = row
@@ -63,6 +63,8 @@ func (r *restorer) add(row Row) error {
 		return err
 	}
 	switch row := row.(type) {
+	case PutRow:
+		return r.addPut(row)
 	case TenantRow:
 		return r.addTenant(row)
 	case DemandRow:
@@ -96,18 +98,16 @@ func (r *restorer) buildPools() error {
 	if bad := r.policy.Validate(); len(bad) > 0 {
 		return fmt.Errorf("policy: %s: %s", bad[0].Field, bad[0].Message)
 	}
-	for i := range r.policy.Pools {
-		cfg := &r.policy.Pools[i]
-		row, ok := r.poolOf[cfg.Name]
+	for _, name := range r.poolNames() {
+		row, ok := r.poolOf[name]
 		if !ok {
-			return fmt.Errorf("no row for pool %q", cfg.Name)
+			return fmt.Errorf("no row for pool %q", name)
 		}
-		p := newPool(cfg.Name, row.Num)
-		r.pools.list = append(r.pools.list, p)
-		r.pools.names[cfg.Name] = p
-		r.configurePool(p, cfg)
-		if err := p.restore(cfg, row); err != nil {
-			return fmt.Errorf("pool %q: %w", cfg.Name, err)
+		p := newPool(name, row.Num)
+		r.addPool(p)
+		r.configurePool(p)
+		if err := p.restore(r.present(p), row); err != nil {
+			return fmt.Errorf("pool %q: %w", name, err)
 		}
 	}
 	return nil
@@ -128,12 +128,13 @@ func (p *pool) restore(cfg *PoolPolicy, row PoolRow) error {
 	}
 	for i, br := range row.Buckets {
 		p.buckets[i].bucketState = br.state()
-		p.buckets[i].id = br.ID
+		p.buckets[i].charging = br.Charge.charging()
 	}
-	for i, id := range row.Fair {
-		p.fairUse[i].id = id
+	for i, charge := range row.Fair {
+		p.fairUse[i].charging = charge.charging()
 	}
-	p.configureShares(cfg) // overrides carry the ids
+	p.newTenants = row.NewTenants.state()
+	p.configureShares(cfg) // overrides carry the charging
 	return nil
 }
 
@@ -142,6 +143,14 @@ func (r *restorer) pool(name string) (*pool, error) {
 		return p, nil
 	}
 	return nil, fmt.Errorf("unknown pool %q", name)
+}
+
+func (r *restorer) addPut(row PutRow) error {
+	p, err := r.pool(row.Pool)
+	if err == nil {
+		r.adoptPut(&putRow{p, row.Tenant})
+	}
+	return err
 }
 
 func (r *restorer) addTenant(row TenantRow) error {

@@ -11,7 +11,27 @@ type Result any
 type PolicyResult struct {
 	Revision int64
 	Changed  bool
+	// Draining is what goes only when it is empty.
+	Draining []Draining
 	Err      *Error
+}
+
+// Draining is a pool, or a lane of one, that takes nothing new and goes when it
+// is empty.
+type Draining struct {
+	Pool string
+	// Lane is empty where the whole pool goes.
+	Lane    string
+	Permits int64
+	Entries int64
+	Waiting int64
+}
+
+// PutTenantsResult is the result of PutTenants.
+type PutTenantsResult struct {
+	// Changed counts the rows that are not as before.
+	Changed int
+	Err     *Error
 }
 
 // PauseResult is the result of Pause.

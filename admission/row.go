@@ -5,8 +5,12 @@ import "time"
 // Row is one row of an Image. The set is closed: the types of this file.
 type Row interface{ isRow() }
 
-// PolicyRow is the policy in force.
-type PolicyRow struct{ Policy Policy }
+// PolicyRow is the policy in force. Draining is what else there is until it is
+// empty: whole pools, and of others the lanes.
+type PolicyRow struct {
+	Policy   Policy
+	Draining Policy
+}
 
 // PoolRow is what a pool has beside its policy.
 type PoolRow struct {
@@ -15,11 +19,19 @@ type PoolRow struct {
 	BucketIDs uint32
 	Skipped   int64
 	Swept     int64
-	// Lanes and Buckets are in the order of the policy; Fair holds the ids of the
-	// TENANT buckets.
+	// Lanes and Buckets are in the order of the policy, lanes that drain last;
+	// Fair tells of the TENANT buckets.
 	Lanes   []LaneRow
 	Buckets []BucketRow
-	Fair    []uint32
+	Fair    []ChargeRow
+	// NewTenants is what is missing from limits.new_tenants_per_second.
+	NewTenants BucketRow
+}
+
+// ChargeRow is since when a bucket charges permits, and where its charge changed.
+type ChargeRow struct {
+	ID    uint32
+	Flips []uint32
 }
 
 // LaneRow is what a lane has beside its policy. Floors, Tops and Shifts are by
@@ -34,9 +46,9 @@ type LaneRow struct {
 	Shifts   [2]int64
 }
 
-// BucketRow is what is missing from a bucket. ID is 0 for a tenant's.
+// BucketRow is what is missing from a bucket. Charge is that of a POOL bucket.
 type BucketRow struct {
-	ID           uint32
+	Charge       ChargeRow
 	Used         int64
 	Rem          int64
 	At           Instant
@@ -53,6 +65,12 @@ type TenantRow struct {
 	Paused  bool
 	IdleAt  Instant
 	Buckets []BucketRow
+}
+
+// PutRow is a tenant's row of its own.
+type PutRow struct {
+	Pool   string
+	Tenant TenantPolicy
 }
 
 // DemandRow is what a tenant wants in a lane. Tags and Rems are by class.
@@ -221,6 +239,7 @@ type RequestRow struct {
 func (PolicyRow) isRow()  {}
 func (PoolRow) isRow()    {}
 func (TenantRow) isRow()  {}
+func (PutRow) isRow()     {}
 func (DemandRow) isRow()  {}
 func (RouteRow) isRow()   {}
 func (EntryRow) isRow()   {}
@@ -242,12 +261,13 @@ func (p *pool) row() PoolRow {
 	}
 	for i := range p.buckets {
 		br := p.buckets[i].bucketState.row()
-		br.ID = p.buckets[i].id
+		br.Charge = p.buckets[i].charging.row()
 		r.Buckets = append(r.Buckets, br)
 	}
 	for _, spec := range p.fairUse {
-		r.Fair = append(r.Fair, spec.id)
+		r.Fair = append(r.Fair, spec.charging.row())
 	}
+	r.NewTenants = p.newTenants.row()
 	return r
 }
 

@@ -2,7 +2,7 @@ package admission
 
 // schedule upserts entries, each on its own.
 func (s *State) schedule(op *Schedule) *ScheduleResult {
-	p := s.pools.byName(op.Pool)
+	p := s.pools.open(op.Pool)
 	if p == nil {
 		return &ScheduleResult{Err: poolNotFound(op.Pool)}
 	}
@@ -31,7 +31,7 @@ func (s *State) scheduleOne(p *pool, spec *EntrySpec) ScheduledEntry {
 	if old != nil {
 		s.withdraw(old)
 		status = ScheduleReplaced
-	} else if why := t.entryRefusal(); why != ReasonNone {
+	} else if why := s.entryRefusal(t, lane); why != ReasonNone {
 		return ScheduledEntry{Status: ScheduleShed, Reason: why}
 	}
 	d := t.demand(lane)
@@ -104,20 +104,24 @@ func (e *entryRow) sameRecurrence(spec *EntrySpec) bool {
 	return e.recur.every == spec.Every
 }
 
-// entryRefusal says why the tenant may have no further entry.
-func (t *tenant) entryRefusal() Reason {
+// entryRefusal says why the tenant may have no further entry in the lane.
+func (s *State) entryRefusal(t *tenant, l *lane) Reason {
 	p := t.pool
 	switch {
-	case p.entries >= p.limits.Entries || t.entries >= p.limits.EntriesPerTenant:
+	case p.entries >= l.partOf(p.limits.Entries) || t.entries >= l.partOf(p.limits.EntriesPerTenant):
 		return QueueFull
-	case !t.mayRegister():
+	case !t.mayRegister(l, s.t):
 		return Cardinality
 	}
 	return ReasonNone
 }
 
-// laneFor returns the lane that the category means for the tenant.
+// laneFor returns the lane that the category means for the tenant, if the pool
+// takes anything new of it.
 func (t *tenant) laneFor(category string) (*lane, *Error) {
+	if err := t.refused(); err != nil {
+		return nil, err
+	}
 	if category == "" {
 		return t.share.lane, nil
 	}

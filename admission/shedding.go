@@ -113,14 +113,17 @@ type PoolHealth struct {
 	// Skipped counts the boundaries of fixed grids that were missed for good.
 	Skipped int64
 	Held    []HeldTotal
+	// Draining says that the policy has it no more: it goes when it is empty.
+	Draining bool
 }
 
 // LaneHealth is how one lane stands.
 type LaneHealth struct {
 	LaneState
-	Active  int64
-	Waiting int64
-	Paused  bool
+	Active   int64
+	Waiting  int64
+	Paused   bool
+	Draining bool // as for pools
 }
 
 // BucketHealth is how one POOL bucket stands.

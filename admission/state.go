@@ -27,6 +27,7 @@ type State struct {
 	seq       uint64
 
 	policy    Policy
+	draining  Policy // what else there is until it is empty
 	revision  int64
 	appliedAt Wall
 	pools     registry
@@ -59,6 +60,7 @@ type State struct {
 
 // rows are the copy-on-write trees, sorted by key.
 type rows struct {
+	puts     *btree.BTreeG[*putRow]
 	tenants  *btree.BTreeG[*tenantRow]
 	demands  *btree.BTreeG[*demandRow]
 	routes   *btree.BTreeG[*routeRow]
@@ -73,6 +75,7 @@ type rows struct {
 
 func newRows() rows {
 	return rows{
+		puts:     newTree(putLess),
 		tenants:  newTree(tenantLess),
 		demands:  newTree(demandLess),
 		routes:   newTree(routeRowLess),
@@ -89,6 +92,7 @@ func newRows() rows {
 // copy returns the trees as they are, without copying a row.
 func (r *rows) copy() rows {
 	return rows{
+		puts:     r.puts.Copy(),
 		tenants:  r.tenants.Copy(),
 		demands:  r.demands.Copy(),
 		routes:   r.routes.Copy(),

@@ -31,7 +31,7 @@ type Tally map[string]int
 func NewTally() Tally {
 	n := Tally{}
 	for _, op := range []Op{
-		TermStart{}, ApplyPolicy{}, Pause{}, &Acquire{}, Detach{}, &ReportDemand{}, &NextDue{},
+		TermStart{}, ApplyPolicy{}, &PutTenants{}, Pause{}, &Acquire{}, Detach{}, &ReportDemand{}, &NextDue{},
 		&Renew{}, &Release{}, &Schedule{}, Unschedule{}, &Redrive{}, &PurgeDead{},
 	} {
 		n[opName(op)] = 0
@@ -79,7 +79,9 @@ func (n Tally) Count(op Op, r Result) {
 	case *DeadResult:
 		n.outcome(opName(op), r.Err, fmt.Sprintf("found=%v more=%v", r.Count > 0, r.Next != DeadCursor{}))
 	case *PolicyResult:
-		n.outcome("policy", r.Err, fmt.Sprintf("changed=%v", r.Changed))
+		n.outcome("policy", r.Err, fmt.Sprintf("changed=%v draining=%v", r.Changed, len(r.Draining) > 0))
+	case *PutTenantsResult:
+		n.outcome("put", r.Err, fmt.Sprintf("changed=%v", r.Changed > 0))
 	case *PauseResult:
 		n.outcome("pause", r.Err, "done")
 	case *ReportResult:

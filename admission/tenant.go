@@ -5,15 +5,6 @@ import (
 	"math"
 )
 
-// share is what the policy gives a tenant.
-type share struct {
-	weight    int64
-	preferred int64
-	maxActive int64 // 0: no cap
-	lane      *lane
-	buckets   []*bucketSpec // for each of pool.fairUse
-}
-
 // tenant is a unit of fairness in a pool. Its identity is stable while it is
 // known; what is replicated of it stands in row.
 type tenant struct {
@@ -52,6 +43,8 @@ func hashLess(a, b *tenant) bool {
 	return a.num < b.num
 }
 
+func nameLess(a, b *tenant) bool { return a.id < b.id }
+
 func hashOf(s string) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(s))
@@ -67,22 +60,17 @@ func (p *pool) tenant(id string) *tenant {
 	return &tenant{pool: p, id: id, share: p.shareOf(id)}
 }
 
-func (p *pool) shareOf(id string) *share {
-	if s := p.overrides[id]; s != nil {
-		return s
-	}
-	return p.defaults
-}
-
 // known says whether the tenant leaves a trace already.
 func (t *tenant) known() bool { return t.row != nil }
 
-// strange says whether no override names the tenant.
-func (t *tenant) strange() bool { return t.pool.overrides[t.id] == nil }
+// strange says whether the pool has no word of the tenant's own.
+func (t *tenant) strange() bool { return t.share.source == FromDefault }
 
-// mayRegister says whether the pool's limit lets a new tenant in.
-func (t *tenant) mayRegister() bool {
-	return t.known() || !t.strange() || t.pool.strangers < t.pool.limits.Tenants
+// countStranger counts a known tenant in or out, if the pool has no word of it.
+func (p *pool) countStranger(t *tenant, n int64) {
+	if t.strange() {
+		p.strangers += n
+	}
 }
 
 // idleBy says whether a tenant may be forgotten by that moment.
@@ -96,6 +84,7 @@ func (s *State) register(t *tenant) {
 	if t.known() {
 		return
 	}
+	s.admitNewcomer(t)
 	s.seq++
 	s.adopt(t, &tenantRow{version: s.version, tenant: t, buckets: make([]bucketState, len(t.pool.fairUse))}, s.seq)
 }
@@ -104,9 +93,8 @@ func (s *State) register(t *tenant) {
 func (s *State) adopt(t *tenant, row *tenantRow, num uint64) {
 	t.num, t.hash, t.row = num, hashOf(t.id), row
 	t.pool.tenants[t.id] = t
-	if t.strange() {
-		t.pool.strangers++
-	}
+	t.pool.named.Set(t)
+	t.pool.countStranger(t, 1)
 	s.tenants.Set(row)
 }
 
@@ -233,7 +221,6 @@ func (s *State) forget(t *tenant) {
 	}
 	s.tenants.Delete(t.row)
 	delete(t.pool.tenants, t.id)
-	if t.strange() {
-		t.pool.strangers--
-	}
+	t.pool.named.Delete(t)
+	t.pool.countStranger(t, -1)
 }

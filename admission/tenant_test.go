@@ -8,9 +8,12 @@ import (
 
 // Tenants that came once leave nothing behind: no row, no index, no count.
 func TestOneOffTenantsLeaveNothing(t *testing.T) {
-	s := tell(t, PoolPolicy{Buckets: []BucketPolicy{{Name: "b", Scope: ScopeTenant, Capacity: 2, Refill: 1, Period: time.Second}}})
-	s.quick = true
 	const tenants, batch = 100_000, 1000
+	s := tell(t, PoolPolicy{
+		Buckets: []BucketPolicy{{Name: "b", Scope: ScopeTenant, Capacity: 2, Refill: 1, Period: time.Second}},
+		Limits:  LimitsPolicy{NewTenantsPerSecond: tenants},
+	})
+	s.quick = true
 	for from := 0; from < tenants; from += batch {
 		var asks []Op
 		for i := range batch {

@@ -111,8 +111,10 @@ func opToStorage(op admission.Op) (*storagev1.Op, error) {
 		return &storagev1.Op{Kind: &storagev1.Op_TermStart{TermStart: &storagev1.TermStart{Gap: int64(op.Gap)}}}, nil
 	case admission.ApplyPolicy:
 		return &storagev1.Op{Kind: &storagev1.Op_ApplyPolicy{ApplyPolicy: &storagev1.ApplyPolicy{
-			Policy: policyToStorage(op.Policy), ExpectedRevision: op.ExpectedRevision,
+			Policy: policyToStorage(op.Policy), ExpectedRevision: op.ExpectedRevision, Drain: op.Drain,
 		}}}, nil
+	case *admission.PutTenants:
+		return &storagev1.Op{Kind: &storagev1.Op_PutTenants{PutTenants: putTenantsToStorage(op)}}, nil
 	case admission.Pause:
 		return &storagev1.Op{Kind: &storagev1.Op_Pause{Pause: &storagev1.Pause{
 			Pool: op.Pool, Kind: uint32(op.Kind), Name: op.Name, Resume: op.Resume,
@@ -153,7 +155,10 @@ func opFromStorage(m *storagev1.Op) (admission.Op, error) {
 	case *storagev1.Op_ApplyPolicy:
 		return admission.ApplyPolicy{
 			Policy: policyFromStorage(k.ApplyPolicy.Policy), ExpectedRevision: k.ApplyPolicy.ExpectedRevision,
+			Drain: k.ApplyPolicy.Drain,
 		}, known(k.ApplyPolicy)
+	case *storagev1.Op_PutTenants:
+		return putTenantsFromStorage(k.PutTenants)
 	case *storagev1.Op_Pause:
 		p := k.Pause
 		return admission.Pause{

@@ -20,7 +20,10 @@ func everyOp() []admission.Op {
 	filter := admission.DeadFilter{Tenant: "acme", Lane: "l", KeyPrefix: "k", Outcome: admission.OutcomeDead}
 	return []admission.Op{
 		admission.TermStart{Gap: time.Minute},
-		admission.ApplyPolicy{ExpectedRevision: admission.AnyRevision, Policy: fullPolicy()},
+		admission.ApplyPolicy{ExpectedRevision: admission.AnyRevision, Policy: fullPolicy(), Drain: true},
+		&admission.PutTenants{Pool: "mail", Rows: []admission.TenantPut{
+			{Tenant: fullPolicy().Pools[0].Defaults, Remove: true},
+		}},
 		admission.Pause{Pool: "mail", Kind: admission.TargetBucket, Name: "b", Resume: true},
 		&admission.Acquire{
 			Pool: "mail", Tenant: "acme", Category: "otp", Cost: 3, TTL: time.Second, RequestID: "r", WorkerID: "w",
@@ -55,7 +58,8 @@ func fullPolicy() admission.Policy {
 	five := int64(5)
 	tenant := admission.TenantPolicy{
 		ID: "acme", Weight: 4, PreferredActive: &five, MaxActive: 9, Lane: "high",
-		Buckets: map[string]admission.BucketOverride{"b": {Capacity: 1, Refill: 2, Period: 3, Blocked: true}},
+		LaneMaxActive: map[string]int64{"high": 3},
+		Buckets:       map[string]admission.BucketOverride{"b": {Capacity: 1, Refill: 2, Period: 3, Blocked: true}},
 	}
 	return admission.Policy{Pools: []admission.PoolPolicy{{
 		Name: "mail", MaxActive: 4, PermitTTL: time.Second, MaxPause: time.Hour,
@@ -68,7 +72,7 @@ func fullPolicy() admission.Policy {
 			Yield: &admission.YieldPolicy{Above: admission.Absent, Resume: 1, AboveAge: 2, ResumeAge: 3},
 			Batch: admission.BatchPolicy{Size: 2, Only: true, Linger: 3},
 		}},
-		LockMaxActive: 2, DoneRetention: time.Hour, DeadRetention: 2 * time.Hour, Shadow: true,
+		LockMaxActive: 2, DoneRetention: time.Hour, DeadRetention: 2 * time.Hour, Shadow: true, RefuseUnknown: true,
 		Categories: map[string]string{"otp": "high"},
 		Defaults:   tenant,
 		Overrides:  []admission.TenantPolicy{tenant},
@@ -76,7 +80,7 @@ func fullPolicy() admission.Policy {
 		Cadences:   []admission.CadencePolicy{{Name: "c", Base: 1, Factor: 2, Max: 3}},
 		Limits: admission.LimitsPolicy{
 			Entries: 1, EntriesPerTenant: 2, Tenants: 3, RequestIDs: 4, EndedPermits: 5, Waiting: 6, WaitingPerTenant: 7,
-			DedupeKeys: 8,
+			DedupeKeys: 8, NewTenantsPerSecond: 9, TenantRows: 10,
 		},
 	}}}
 }

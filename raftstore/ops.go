@@ -119,6 +119,26 @@ func scheduleFromStorage(m *storagev1.Schedule) (*admission.Schedule, error) {
 	return s, known(m)
 }
 
+func putTenantsToStorage(p *admission.PutTenants) *storagev1.PutTenants {
+	m := &storagev1.PutTenants{Pool: p.Pool, Rows: make([]*storagev1.TenantPut, len(p.Rows))}
+	for i := range p.Rows {
+		r := &p.Rows[i]
+		m.Rows[i] = &storagev1.TenantPut{Tenant: tenantToStorage(&r.Tenant), Remove: r.Remove}
+	}
+	return m
+}
+
+func putTenantsFromStorage(m *storagev1.PutTenants) (*admission.PutTenants, error) {
+	p := &admission.PutTenants{Pool: m.GetPool(), Rows: make([]admission.TenantPut, len(m.GetRows()))}
+	for i, r := range m.GetRows() {
+		if err := known(r); err != nil {
+			return nil, err
+		}
+		p.Rows[i] = admission.TenantPut{Tenant: tenantFromStorage(r.GetTenant()), Remove: r.GetRemove()}
+	}
+	return p, known(m)
+}
+
 func tokenToStorage(t admission.Token) *storagev1.Token {
 	return &storagev1.Token{Epoch: uint32(t.Epoch), Index: t.Index, Position: t.Position, Nonce: t.Nonce}
 }

@@ -35,9 +35,11 @@ func poolToStorage(p *admission.PoolPolicy) *storagev1.PoolPolicy {
 			Entries: p.Limits.Entries, EntriesPerTenant: p.Limits.EntriesPerTenant, Tenants: p.Limits.Tenants,
 			RequestIds: p.Limits.RequestIDs, EndedPermits: p.Limits.EndedPermits,
 			Waiting: p.Limits.Waiting, WaitingPerTenant: p.Limits.WaitingPerTenant, DedupeKeys: p.Limits.DedupeKeys,
+			NewTenantsPerSecond: p.Limits.NewTenantsPerSecond, TenantRows: p.Limits.TenantRows,
 		},
 		LockMaxActive: p.LockMaxActive, DoneRetention: int64(p.DoneRetention), Shadow: p.Shadow,
 		DeadRetention: int64(p.DeadRetention),
+		RefuseUnknown: p.RefuseUnknown,
 	}
 	for _, c := range p.Cadences {
 		m.Cadences = append(m.Cadences, cadenceToStorage(c))
@@ -76,9 +78,11 @@ func poolFromStorage(m *storagev1.PoolPolicy) admission.PoolPolicy {
 			Tenants: m.GetLimits().GetTenants(), RequestIDs: m.GetLimits().GetRequestIds(),
 			EndedPermits: m.GetLimits().GetEndedPermits(), Waiting: m.GetLimits().GetWaiting(),
 			WaitingPerTenant: m.GetLimits().GetWaitingPerTenant(), DedupeKeys: m.GetLimits().GetDedupeKeys(),
+			NewTenantsPerSecond: m.GetLimits().GetNewTenantsPerSecond(), TenantRows: m.GetLimits().GetTenantRows(),
 		},
 		LockMaxActive: m.GetLockMaxActive(), DoneRetention: time.Duration(m.GetDoneRetention()), Shadow: m.GetShadow(),
 		DeadRetention: time.Duration(m.GetDeadRetention()),
+		RefuseUnknown: m.GetRefuseUnknown(),
 	}
 	for _, c := range m.GetCadences() {
 		p.Cadences = append(p.Cadences, cadenceFromStorage(c))
@@ -145,6 +149,7 @@ func cadenceFromStorage(m *storagev1.CadencePolicy) admission.CadencePolicy {
 func tenantToStorage(t *admission.TenantPolicy) *storagev1.TenantPolicy {
 	m := &storagev1.TenantPolicy{
 		Id: t.ID, Weight: t.Weight, PreferredActive: t.PreferredActive, MaxActive: t.MaxActive, Lane: t.Lane,
+		LaneMaxActive: t.LaneMaxActive,
 	}
 	if len(t.Buckets) > 0 {
 		m.Buckets = make(map[string]*storagev1.BucketOverride, len(t.Buckets))
@@ -160,6 +165,7 @@ func tenantToStorage(t *admission.TenantPolicy) *storagev1.TenantPolicy {
 func tenantFromStorage(m *storagev1.TenantPolicy) admission.TenantPolicy {
 	t := admission.TenantPolicy{
 		ID: m.GetId(), Weight: m.GetWeight(), MaxActive: m.GetMaxActive(), Lane: m.GetLane(),
+		LaneMaxActive: m.GetLaneMaxActive(),
 	}
 	if m != nil {
 		t.PreferredActive = m.PreferredActive

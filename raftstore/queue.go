@@ -55,6 +55,8 @@ func classify(op admission.Op) (class, flowKey, int) {
 		return schedules, flowKey{op.Pool, op.Filter.Tenant}, admission.MaxRedrive
 	case admission.Unschedule:
 		return schedules, flowKey{op.Pool, op.Tenant}, 1
+	case *admission.PutTenants:
+		return control, flowKey{pool: op.Pool}, max(1, len(op.Rows))
 	}
 	return control, flowKey{}, 1
 }
@@ -62,7 +64,8 @@ func classify(op admission.Op) (class, flowKey, int) {
 // loadOf is what an operation costs to keep: its rows, unless it brings none
 // with it.
 func loadOf(op admission.Op, rows int) int {
-	if _, poll := op.(*admission.NextDue); poll {
+	switch op.(type) {
+	case *admission.NextDue, *admission.PutTenants:
 		return 1
 	}
 	return rows

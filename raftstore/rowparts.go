@@ -11,8 +11,11 @@ import (
 
 func poolRowToStorage(r admission.PoolRow) *storagev1.PoolRow {
 	m := &storagev1.PoolRow{
-		Name: r.Name, Num: r.Num, BucketIds: r.BucketIDs, Buckets: bucketsToStorage(r.Buckets), Fair: r.Fair,
-		Skipped: r.Skipped, Swept: r.Swept,
+		Name: r.Name, Num: r.Num, BucketIds: r.BucketIDs, Buckets: bucketsToStorage(r.Buckets),
+		Skipped: r.Skipped, Swept: r.Swept, NewTenants: bucketToStorage(r.NewTenants),
+	}
+	for _, c := range r.Fair {
+		m.Fair = append(m.Fair, chargeToStorage(c))
 	}
 	for _, l := range r.Lanes {
 		m.Lanes = append(m.Lanes, &storagev1.LaneRow{
@@ -24,8 +27,11 @@ func poolRowToStorage(r admission.PoolRow) *storagev1.PoolRow {
 
 func poolRowFromStorage(m *storagev1.PoolRow) (admission.Row, error) {
 	r := admission.PoolRow{
-		Name: m.Name, Num: m.Num, BucketIDs: m.BucketIds, Buckets: bucketsFromStorage(m.Buckets), Fair: m.Fair,
-		Skipped: m.Skipped, Swept: m.Swept,
+		Name: m.Name, Num: m.Num, BucketIDs: m.BucketIds, Buckets: bucketsFromStorage(m.Buckets),
+		Skipped: m.Skipped, Swept: m.Swept, NewTenants: bucketFromStorage(m.NewTenants),
+	}
+	for _, c := range m.Fair {
+		r.Fair = append(r.Fair, chargeFromStorage(c))
 	}
 	for _, l := range m.Lanes {
 		row := admission.LaneRow{Name: l.Name, Paused: l.Paused, Yielding: l.Yielding}
@@ -67,23 +73,43 @@ func seatsFromStorage(to []admission.SeatRow, from []*storagev1.SeatRow) error {
 func bucketsToStorage(rows []admission.BucketRow) []*storagev1.BucketRow {
 	var list []*storagev1.BucketRow
 	for _, r := range rows {
-		list = append(list, &storagev1.BucketRow{
-			Id: r.ID, Used: r.Used, Rem: r.Rem, At: int64(r.At), PausedUntil: int64(r.PausedUntil),
-			PausedByHand: r.PausedByHand, Throttles: r.Throttles,
-		})
+		list = append(list, bucketToStorage(r))
 	}
 	return list
+}
+
+func bucketToStorage(r admission.BucketRow) *storagev1.BucketRow {
+	return &storagev1.BucketRow{
+		Charge: chargeToStorage(r.Charge), Used: r.Used, Rem: r.Rem, At: int64(r.At),
+		PausedUntil: int64(r.PausedUntil), PausedByHand: r.PausedByHand, Throttles: r.Throttles,
+	}
 }
 
 func bucketsFromStorage(list []*storagev1.BucketRow) []admission.BucketRow {
 	var rows []admission.BucketRow
 	for _, m := range list {
-		rows = append(rows, admission.BucketRow{
-			ID: m.Id, Used: m.Used, Rem: m.Rem, At: admission.Instant(m.At),
-			PausedUntil: admission.Instant(m.PausedUntil), PausedByHand: m.PausedByHand, Throttles: m.Throttles,
-		})
+		rows = append(rows, bucketFromStorage(m))
 	}
 	return rows
+}
+
+func bucketFromStorage(m *storagev1.BucketRow) admission.BucketRow {
+	return admission.BucketRow{
+		Charge: chargeFromStorage(m.GetCharge()), Used: m.GetUsed(), Rem: m.GetRem(), At: admission.Instant(m.GetAt()),
+		PausedUntil: admission.Instant(m.GetPausedUntil()), PausedByHand: m.GetPausedByHand(), Throttles: m.GetThrottles(),
+	}
+}
+
+// chargeToStorage leaves out that of a bucket which tells no permits apart.
+func chargeToStorage(c admission.ChargeRow) *storagev1.ChargeRow {
+	if c.ID == 0 {
+		return nil
+	}
+	return &storagev1.ChargeRow{Id: c.ID, Flips: c.Flips}
+}
+
+func chargeFromStorage(m *storagev1.ChargeRow) admission.ChargeRow {
+	return admission.ChargeRow{ID: m.GetId(), Flips: m.GetFlips()}
 }
 
 func entryToStorage(r *admission.EntryRow) *storagev1.EntryRow {

@@ -11,7 +11,13 @@ import (
 func rowToStorage(row admission.Row) (*storagev1.Row, error) {
 	switch r := row.(type) {
 	case admission.PolicyRow:
-		return &storagev1.Row{Kind: &storagev1.Row_Policy{Policy: policyToStorage(r.Policy)}}, nil
+		return &storagev1.Row{Kind: &storagev1.Row_Policy{Policy: &storagev1.PolicyRow{
+			Policy: policyToStorage(r.Policy), Draining: policyToStorage(r.Draining),
+		}}}, nil
+	case admission.PutRow:
+		return &storagev1.Row{Kind: &storagev1.Row_Put{Put: &storagev1.PutRow{
+			Pool: r.Pool, Tenant: tenantToStorage(&r.Tenant),
+		}}}, nil
 	case admission.PoolRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Pool{Pool: poolRowToStorage(r)}}, nil
 	case admission.TenantRow:
@@ -54,7 +60,11 @@ func rowToStorage(row admission.Row) (*storagev1.Row, error) {
 func rowFromStorage(m *storagev1.Row) (admission.Row, error) {
 	switch k := m.Kind.(type) {
 	case *storagev1.Row_Policy:
-		return admission.PolicyRow{Policy: policyFromStorage(k.Policy)}, nil
+		return admission.PolicyRow{
+			Policy: policyFromStorage(k.Policy.Policy), Draining: policyFromStorage(k.Policy.Draining),
+		}, nil
+	case *storagev1.Row_Put:
+		return admission.PutRow{Pool: k.Put.Pool, Tenant: tenantFromStorage(k.Put.Tenant)}, nil
 	case *storagev1.Row_Pool:
 		return poolRowFromStorage(k.Pool)
 	case *storagev1.Row_Tenant:

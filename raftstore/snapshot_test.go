@@ -39,6 +39,7 @@ func busyState(t testing.TB) *admission.State {
 		p.Pools[0].Lanes[i].Batch.Size = 3
 	}
 	apply(admission.ApplyPolicy{Policy: p, ExpectedRevision: admission.AnyRevision})
+	apply(&admission.PutTenants{Pool: "mail", Rows: []admission.TenantPut{{Tenant: admission.TenantPolicy{ID: "t1", Weight: 3}}}})
 	var due admission.Schedule
 	due.Pool = "mail"
 	for i := range 500 {
@@ -92,14 +93,17 @@ func TestSnapshotsRestoreTheState(t *testing.T) {
 
 func TestRowsSurviveStorage(t *testing.T) {
 	token := admission.Token{Epoch: 1, Index: 2, Position: 3, Nonce: 4}
-	bucket := admission.BucketRow{ID: 1, Used: 2, Rem: 3, At: 4, PausedUntil: 5, PausedByHand: true, Throttles: 6}
+	charge := admission.ChargeRow{ID: 1, Flips: []uint32{2, 3}}
+	bucket := admission.BucketRow{Charge: charge, Used: 2, Rem: 3, At: 4, PausedUntil: 5, PausedByHand: true, Throttles: 6}
 	pair := [2]int64{1, -2}
 	rows := []admission.Row{
-		admission.PolicyRow{Policy: fullPolicy()},
+		admission.PolicyRow{Policy: fullPolicy(), Draining: fullPolicy()},
 		admission.PoolRow{
-			Name: "p", Num: 1, BucketIDs: 2, Skipped: 9, Swept: 10, Fair: []uint32{3}, Buckets: []admission.BucketRow{bucket},
-			Lanes: []admission.LaneRow{{Name: "l", Paused: true, Yielding: true, Floors: pair, Tops: pair, Shifts: pair}},
+			Name: "p", Num: 1, BucketIDs: 2, Skipped: 9, Swept: 10, Fair: []admission.ChargeRow{charge}, NewTenants: bucket,
+			Buckets: []admission.BucketRow{bucket},
+			Lanes:   []admission.LaneRow{{Name: "l", Paused: true, Yielding: true, Floors: pair, Tops: pair, Shifts: pair}},
 		},
+		admission.PutRow{Pool: "p", Tenant: fullPolicy().Pools[0].Defaults},
 		admission.TenantRow{Num: 1, Pool: "p", ID: "t", Paused: true, IdleAt: 9, Buckets: []admission.BucketRow{bucket}},
 		admission.DemandRow{
 			Tenant: 1, Lane: "l", Tags: pair, Rems: pair, Weight: 3, Backlog: 4, Reported: 5, Lingers: 6,

@@ -15,6 +15,7 @@ type stateCollector struct {
 	waiting, yielding                            *prometheus.Desc
 	level, capacity, bucketPaused                *prometheus.Desc
 	tenants, entries, dead, swept, held          *prometheus.Desc
+	limitUsed, limitCapacity                     *prometheus.Desc
 }
 
 func newStateCollector(store Store) *stateCollector {
@@ -29,17 +30,19 @@ func newStateCollector(store Store) *stateCollector {
 			"pool", "lane"),
 		oldest: desc("lane_oldest_due_seconds", "How long the oldest of what admit_lane_depth counts has been due or waiting, 0 if nothing is.",
 			"pool", "lane"),
-		waiting:      desc("waiting", "Requests that wait in line.", "pool", "lane"),
-		yielding:     desc("lane_yielding", "1 while the lane takes nothing new for the sake of those above.", "pool", "lane"),
-		lanePaused:   desc("lane_paused", "1 while an operator has paused the lane.", "pool", "lane"),
-		level:        desc("bucket_level", "Tokens in a bucket of scope POOL, below 0 while it is in debt.", "pool", "bucket"),
-		capacity:     desc("bucket_capacity", "The most tokens that a bucket of scope POOL holds.", "pool", "bucket"),
-		bucketPaused: desc("bucket_paused", "1 while an operator or a provider's refusal has paused the bucket.", "pool", "bucket"),
-		tenants:      desc("tenants_active", "Tenants that the pool knows at present.", "pool"),
-		entries:      desc("entries", "Entries in the index, dead ones aside.", "pool"),
-		dead:         desc("entries_dead", "Dead entries.", "pool"),
-		swept:        desc("entries_swept_total", "Dead entries that were dropped for their age or number.", "pool"),
-		held:         desc("held", "Pairs of tenant and lane that are held, by reason.", "pool", "reason"),
+		waiting:       desc("waiting", "Requests that wait in line.", "pool", "lane"),
+		yielding:      desc("lane_yielding", "1 while the lane takes nothing new for the sake of those above.", "pool", "lane"),
+		lanePaused:    desc("lane_paused", "1 while an operator has paused the lane.", "pool", "lane"),
+		level:         desc("bucket_level", "Tokens in a bucket of scope POOL, below 0 while it is in debt.", "pool", "bucket"),
+		capacity:      desc("bucket_capacity", "The most tokens that a bucket of scope POOL holds.", "pool", "bucket"),
+		bucketPaused:  desc("bucket_paused", "1 while an operator or a provider's refusal has paused the bucket.", "pool", "bucket"),
+		tenants:       desc("tenants_active", "Tenants that the pool knows at present.", "pool"),
+		entries:       desc("entries", "Entries in the index, dead ones aside.", "pool"),
+		dead:          desc("entries_dead", "Dead entries.", "pool"),
+		swept:         desc("entries_swept_total", "Dead entries that were dropped for their age or number.", "pool"),
+		limitUsed:     desc("limit_used", "How much of a limit of the pool is used.", "pool", "limit"),
+		limitCapacity: desc("limit_capacity", "The most that a limit of the pool allows.", "pool", "limit"),
+		held:          desc("held", "Pairs of tenant and lane that are held, by reason.", "pool", "reason"),
 	}
 }
 
@@ -47,7 +50,7 @@ func newStateCollector(store Store) *stateCollector {
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.revision, c.permits, c.depth, c.oldest, c.waiting, c.yielding, c.lanePaused, c.level, c.capacity, c.bucketPaused,
-		c.tenants, c.entries, c.dead, c.swept, c.held,
+		c.tenants, c.entries, c.dead, c.swept, c.held, c.limitUsed, c.limitCapacity,
 	} {
 		ch <- d
 	}
@@ -57,9 +60,13 @@ func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	var pools []admission.PoolHealth
 	var revision int64
+	limits := map[string][]admission.LimitUse{}
 	c.store.View(func(st *admission.State, at admission.Instant, w admission.Wall) {
 		_, revision, _ = st.Policy()
 		pools = st.Health(at, w, "")
+		for _, p := range pools {
+			limits[p.Pool] = st.Limits(at, p.Pool)
+		}
 	})
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
@@ -68,6 +75,10 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	for _, p := range pools {
 		c.collectPool(gauge, p)
 		ch <- prometheus.MustNewConstMetric(c.swept, prometheus.CounterValue, float64(p.Swept), p.Pool)
+		for _, l := range limits[p.Pool] {
+			gauge(c.limitUsed, float64(l.Used), p.Pool, l.Limit)
+			gauge(c.limitCapacity, float64(l.Capacity), p.Pool, l.Limit)
+		}
 	}
 }
 

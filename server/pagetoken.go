@@ -18,6 +18,7 @@ const (
 	deadKind    = 'd'
 	redriveKind = 'r'
 	purgeKind   = 'p'
+	tenantKind  = 't'
 	sumBytes    = 8
 )
 
@@ -95,6 +96,20 @@ func (c checker) cursor(kind byte, field, token, pool string, f admission.DeadFi
 		Until: binary.BigEndian.Uint64(key[8:]),
 		Due:   admission.Wall(binary.BigEndian.Uint64(key[16:])),
 	}
+}
+
+func tenantToken(pool, id string) string { return sealPage(tenantKind, []byte(pool), []byte(id)) }
+
+// tenantPage returns the id of the last tenant of the page before.
+func (c checker) tenantPage(field, token, pool string) string {
+	if token == "" {
+		return ""
+	}
+	id, ok := openPage(tenantKind, []byte(pool), token)
+	if !ok {
+		c.fail(field, "is not a next_page_token of this list")
+	}
+	return string(id)
 }
 
 func entryScope(f admission.ListFilter) []byte {

@@ -20,6 +20,9 @@ func (s *policyService) ApplyPolicy(ctx context.Context, in *admitv1.ApplyPolicy
 	if err != nil {
 		return nil, err
 	}
+	if in.GetDryRun() {
+		return s.checkPolicy(op)
+	}
 	_, res, err := do[*admission.PolicyResult](ctx, s.store, op)
 	if err != nil {
 		return nil, err
@@ -30,7 +33,38 @@ func (s *policyService) ApplyPolicy(ctx context.Context, in *admitv1.ApplyPolicy
 	if res.Changed {
 		s.log.InfoContext(ctx, "applied a policy", "policy", res.Revision)
 	}
-	return &admitv1.ApplyPolicyResponse{Revision: res.Revision, Changed: res.Changed}, nil
+	return writeApplied(res), nil
+}
+
+// checkPolicy says what would come of a policy, where the one in force is known.
+func (s *policyService) checkPolicy(op admission.ApplyPolicy) (*admitv1.ApplyPolicyResponse, error) {
+	if !s.store.Ready() {
+		return nil, raftstore.ErrNoQuorum
+	}
+	var res *admission.PolicyResult
+	s.store.View(func(st *admission.State, _ admission.Instant, _ admission.Wall) { res = st.CheckPolicy(op) })
+	if res.Err != nil {
+		return nil, res.Err
+	}
+	return writeApplied(res), nil
+}
+
+func (s *policyService) PutTenants(ctx context.Context, in *admitv1.PutTenantsRequest) (*admitv1.PutTenantsResponse, error) {
+	op, err := readPutTenants(in)
+	if err != nil {
+		return nil, err
+	}
+	_, res, err := do[*admission.PutTenantsResult](ctx, s.store, op)
+	if err != nil {
+		return nil, err
+	}
+	if res.Err != nil {
+		return nil, res.Err
+	}
+	if res.Changed > 0 {
+		s.log.InfoContext(ctx, "put tenants", "pool", op.Pool, "changed", res.Changed)
+	}
+	return &admitv1.PutTenantsResponse{Changed: int64(res.Changed)}, nil
 }
 
 // GetPolicy has no index to say how much it has seen, so it answers only where

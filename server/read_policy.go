@@ -15,6 +15,7 @@ func readApplyPolicy(in *admitv1.ApplyPolicyRequest) (admission.ApplyPolicy, err
 	c := newChecker()
 	op := admission.ApplyPolicy{
 		ExpectedRevision: c.revision("expected_revision", in.ExpectedRevision),
+		Drain:            in.GetDrain(),
 	}
 	if in.GetPolicy() == nil {
 		c.fail("policy", "is required")
@@ -32,6 +33,29 @@ func readApplyPolicy(in *admitv1.ApplyPolicyRequest) (admission.ApplyPolicy, err
 	}
 	op.Policy = p
 	return op, nil
+}
+
+// readPutTenants leaves to the core what depends on the policy in force: almost
+// all of it.
+func readPutTenants(in *admitv1.PutTenantsRequest) (*admission.PutTenants, error) {
+	c := newChecker()
+	op := &admission.PutTenants{Pool: c.name("pool", in.GetPool())}
+	if n := proto.Size(in); n > maxPolicyBytes {
+		c.fail("rows", "have %d bytes, at most %d are allowed", n, maxPolicyBytes)
+	}
+	if !c.count("rows", len(in.GetRows()), admission.MaxTenantRows) {
+		return nil, c.err()
+	}
+	op.Rows = make([]admission.TenantPut, len(in.GetRows()))
+	for i, row := range in.GetRows() {
+		put := &op.Rows[i]
+		put.Remove = row.GetRemove()
+		put.Tenant.ID = c.in("rows", i).identity("tenant.id", row.GetTenant().GetId())
+		if !put.Remove {
+			put.Tenant = policy.TenantFromProto(row.GetTenant())
+		}
+	}
+	return op, c.err()
 }
 
 // target is what Pause and Resume have in common.
@@ -84,6 +108,27 @@ func readTarget(in target, kind admission.TargetKind) (admission.Pause, error) {
 		c.fail("target", "is required: a tenant, a lane or a bucket")
 	}
 	return op, c.err()
+}
+
+func readGetTenant(in *admitv1.GetTenantRequest) (pool, tenant string, err error) {
+	c := newChecker()
+	return c.name("pool", in.GetPool()), c.identity("tenant", in.GetTenant()), c.err()
+}
+
+// tenantListing is a page of tenants that was asked for.
+type tenantListing struct {
+	pool, after string
+	size        int
+}
+
+func readListTenants(in *admitv1.ListTenantsRequest) (tenantListing, error) {
+	c := newChecker()
+	l := tenantListing{
+		pool: c.name("pool", in.GetPool()),
+		size: c.orDefault("page_size", in.GetPageSize(), maxItems, defaultPage),
+	}
+	l.after = c.tenantPage("page_token", in.GetPageToken(), l.pool)
+	return l, c.err()
 }
 
 func readQueueHealth(in *admitv1.QueueHealthRequest) (pool string, err error) {

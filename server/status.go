@@ -95,9 +95,10 @@ func coreCode(r admission.ErrorReason) codes.Code {
 	switch r {
 	case admission.InvalidField, admission.UnknownCategory, admission.PolicyInvalid:
 		return codes.InvalidArgument
-	case admission.PoolNotFound, admission.EntryNotFound, admission.TargetNotFound:
+	case admission.PoolNotFound, admission.EntryNotFound, admission.TargetNotFound, admission.UnknownTenant:
 		return codes.NotFound
-	case admission.RevisionConflict, admission.RequestMismatch, admission.StaleRequest, admission.InUse:
+	case admission.RevisionConflict, admission.RequestMismatch, admission.StaleRequest, admission.InUse,
+		admission.LimitReached:
 		return codes.FailedPrecondition
 	default:
 		return codes.Internal

@@ -17,16 +17,55 @@ func (s *statusService) QueueHealth(_ context.Context, in *admitv1.QueueHealthRe
 	if err != nil {
 		return nil, err
 	}
-	var p picture
+	p := picture{limits: map[string][]admission.LimitUse{}}
 	s.store.View(func(st *admission.State, at admission.Instant, w admission.Wall) {
 		p.at, p.index = at, st.Index()
 		_, p.revision, _ = st.Policy()
 		p.pools = st.Health(at, w, pool)
+		for _, h := range p.pools {
+			p.limits[h.Pool] = st.Limits(at, h.Pool)
+		}
 	})
 	if pool != "" && len(p.pools) == 0 {
 		return nil, unknownPool(pool)
 	}
 	return writeQueueHealth(p), nil
+}
+
+func (s *statusService) GetTenant(_ context.Context, in *admitv1.GetTenantRequest) (*admitv1.GetTenantResponse, error) {
+	pool, tenant, err := readGetTenant(in)
+	if err != nil {
+		return nil, err
+	}
+	var found admission.TenantStatus
+	var failed *admission.Error
+	var index uint64
+	s.store.View(func(st *admission.State, at admission.Instant, _ admission.Wall) {
+		index = st.Index()
+		found, failed = st.TenantStatus(at, pool, tenant)
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	return &admitv1.GetTenantResponse{Tenant: writeTenant(found), LogIndex: index}, nil
+}
+
+func (s *statusService) ListTenants(_ context.Context, in *admitv1.ListTenantsRequest) (*admitv1.ListTenantsResponse, error) {
+	l, err := readListTenants(in)
+	if err != nil {
+		return nil, err
+	}
+	var rows []admission.TenantStatus
+	var failed *admission.Error
+	var index uint64
+	s.store.View(func(st *admission.State, at admission.Instant, _ admission.Wall) {
+		index = st.Index()
+		rows, failed = st.ListTenants(at, l.pool, l.after, l.size+1)
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	return writeTenants(index, l, rows), nil
 }
 
 func unknownPool(pool string) error {

@@ -42,6 +42,8 @@ var errorTable = []struct {
 	{name: "pool", err: coreError(admission.PoolNotFound, "pool", "pool", "p"),
 		want: told{code: codes.NotFound, reason: "POOL_NOT_FOUND", meta: map[string]string{"pool": "p"}}},
 	{name: "entry", err: coreError(admission.EntryNotFound, ""), want: told{code: codes.NotFound, reason: "ENTRY_NOT_FOUND"}},
+	{name: "tenant", err: coreError(admission.UnknownTenant, ""), want: told{code: codes.NotFound, reason: "UNKNOWN_TENANT"}},
+	{name: "limit", err: coreError(admission.LimitReached, ""), want: told{code: codes.FailedPrecondition, reason: "LIMIT_REACHED"}},
 	{name: "target", err: coreError(admission.TargetNotFound, ""), want: told{code: codes.NotFound, reason: "TARGET_NOT_FOUND"}},
 	{name: "revision", err: coreError(admission.RevisionConflict, "", "expected", "1", "actual", "2"),
 		want: told{code: codes.FailedPrecondition, reason: "REVISION_CONFLICT", meta: map[string]string{"expected": "1", "actual": "2"}}},

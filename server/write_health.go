@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/admitd/admit/admission"
+	"github.com/admitd/admit/internal/policy"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
@@ -15,6 +16,8 @@ type picture struct {
 	index    uint64
 	revision int64
 	pools    []admission.PoolHealth
+	// limits are those of each pool.
+	limits map[string][]admission.LimitUse
 }
 
 func writeQueueHealth(p picture) *admitv1.QueueHealthResponse {
@@ -24,22 +27,23 @@ func writeQueueHealth(p picture) *admitv1.QueueHealthResponse {
 		PolicyRevision: p.revision,
 	}
 	for _, h := range p.pools {
-		out.Pools = append(out.Pools, writePoolHealth(h))
+		out.Pools = append(out.Pools, writePoolHealth(h, p.limits[h.Pool]))
 	}
 	return out
 }
 
-func writePoolHealth(h admission.PoolHealth) *admitv1.PoolHealth {
+func writePoolHealth(h admission.PoolHealth, limits []admission.LimitUse) *admitv1.PoolHealth {
 	out := &admitv1.PoolHealth{
-		Pool:    h.Pool,
-		Active:  h.Active,
-		Tenants: h.Tenants,
-		Entries: h.Entries,
-		Dead:    h.Dead,
-		Skipped: h.Skipped,
-		Swept:   h.Swept,
-		Waiting: h.Waiting,
-		Held:    writeTotals(h.Held),
+		Pool:     h.Pool,
+		Active:   h.Active,
+		Tenants:  h.Tenants,
+		Entries:  h.Entries,
+		Dead:     h.Dead,
+		Skipped:  h.Skipped,
+		Swept:    h.Swept,
+		Waiting:  h.Waiting,
+		Held:     writeTotals(h.Held),
+		Draining: h.Draining,
 	}
 	if h.MaxActive > 0 {
 		out.MaxActive = &h.MaxActive
@@ -48,12 +52,51 @@ func writePoolHealth(h admission.PoolHealth) *admitv1.PoolHealth {
 		out.Lanes = append(out.Lanes, &admitv1.LaneHealth{
 			Lane: l.Lane, Depth: l.Depth, OldestAge: oldestAge(l.LaneState), Active: l.Active, Paused: l.Paused,
 			Yielding: l.Yielding, Waiting: l.Waiting,
+			Draining: l.Draining,
 		})
 	}
 	for _, b := range h.Buckets {
-		out.Buckets = append(out.Buckets, &admitv1.BucketHealth{
-			Bucket: b.Bucket, Level: b.Level, Capacity: b.Capacity, Paused: b.Paused, PausedFor: given(b.PausedFor),
-		})
+		out.Buckets = append(out.Buckets, writeBucketHealth(b))
+	}
+	for _, l := range limits {
+		out.Limits = append(out.Limits, &admitv1.LimitHealth{Limit: l.Limit, Used: l.Used, Capacity: l.Capacity})
+	}
+	return out
+}
+
+func writeBucketHealth(b admission.BucketHealth) *admitv1.BucketHealth {
+	return &admitv1.BucketHealth{
+		Bucket: b.Bucket, Level: b.Level, Capacity: b.Capacity, Paused: b.Paused, PausedFor: given(b.PausedFor),
+	}
+}
+
+func writeTenant(t admission.TenantStatus) *admitv1.TenantStatus {
+	out := &admitv1.TenantStatus{
+		Share: policy.TenantToProto(t.Share), Source: shareSources[t.Source], Paused: t.Paused,
+		Active: t.Active, Debt: t.Debt, Entries: t.Entries,
+	}
+	for _, b := range t.Buckets {
+		out.Buckets = append(out.Buckets, writeBucketHealth(b))
+	}
+	return out
+}
+
+var shareSources = map[admission.ShareSource]admitv1.TenantStatus_Source{
+	admission.FromDefault: admitv1.TenantStatus_SOURCE_DEFAULT,
+	admission.FromPolicy:  admitv1.TenantStatus_SOURCE_POLICY,
+	admission.FromPut:     admitv1.TenantStatus_SOURCE_PUT,
+}
+
+// writeTenants makes a page of up to size rows; one more row says that there is
+// another page.
+func writeTenants(index uint64, l tenantListing, rows []admission.TenantStatus) *admitv1.ListTenantsResponse {
+	out := &admitv1.ListTenantsResponse{LogIndex: index}
+	if len(rows) > l.size {
+		rows = rows[:l.size]
+		out.NextPageToken = tenantToken(l.pool, rows[l.size-1].Share.ID)
+	}
+	for _, t := range rows {
+		out.Tenants = append(out.Tenants, writeTenant(t))
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,19 +40,24 @@ func healthText(w io.Writer, h *admitv1.QueueHealthResponse) {
 	fmt.Fprintf(w, "policy revision %d, log index %d, cluster time %s\n",
 		h.GetPolicyRevision(), h.GetLogIndex(), h.GetClusterTime().AsDuration().Round(time.Second))
 	for _, p := range h.GetPools() {
-		fmt.Fprintf(w, "\npool %s: %s, %d tenants, %d entries, %d dead\n",
-			p.GetPool(), permits(p), p.GetTenants(), p.GetEntries(), p.GetDead())
+		draining := ""
+		if p.GetDraining() {
+			draining = ", draining"
+		}
+		fmt.Fprintf(w, "\npool %s: %s, %d tenants, %d entries, %d dead%s\n",
+			p.GetPool(), permits(p), p.GetTenants(), p.GetEntries(), p.GetDead(), draining)
 		table(w, "LANE DEPTH OLDEST WAITING ACTIVE STATE", func(row func(...any)) {
 			for _, l := range p.GetLanes() {
 				row(l.GetLane(), l.GetDepth(), short(l.GetOldestAge()), l.GetWaiting(), l.GetActive(), laneText(l))
 			}
 		})
 		if len(p.GetBuckets()) > 0 {
-			table(w, "BUCKET LEVEL CAPACITY STATE", func(row func(...any)) {
-				for _, b := range p.GetBuckets() {
-					row(b.GetBucket(), b.GetLevel(), b.GetCapacity(), pausedText(b.GetPaused(), short(b.GetPausedFor())))
-				}
-			})
+			bucketTable(w, p.GetBuckets())
+		}
+		for _, l := range p.GetLimits() {
+			if l.GetUsed() > l.GetCapacity()/2 {
+				fmt.Fprintf(w, "limit %s: %d of %d\n", l.GetLimit(), l.GetUsed(), l.GetCapacity())
+			}
 		}
 		for _, held := range p.GetHeld() {
 			fmt.Fprintf(w, "held: %d for %s\n", held.GetTenants(), apiName(held.GetReason(), "REASON_"))
@@ -59,18 +65,32 @@ func healthText(w io.Writer, h *admitv1.QueueHealthResponse) {
 	}
 }
 
+func laneText(l *admitv1.LaneHealth) string {
+	var states []string
+	if l.GetPaused() {
+		states = append(states, "paused")
+	} else if l.GetYielding() {
+		states = append(states, "yields")
+	}
+	if l.GetDraining() {
+		states = append(states, "draining")
+	}
+	return strings.Join(states, ", ")
+}
+
+func bucketTable(w io.Writer, buckets []*admitv1.BucketHealth) {
+	table(w, "BUCKET LEVEL CAPACITY STATE", func(row func(...any)) {
+		for _, b := range buckets {
+			row(b.GetBucket(), b.GetLevel(), b.GetCapacity(), pausedText(b.GetPaused(), short(b.GetPausedFor())))
+		}
+	})
+}
+
 func permits(p *admitv1.PoolHealth) string {
 	if p.MaxActive == nil {
 		return fmt.Sprintf("%d permits", p.GetActive())
 	}
 	return fmt.Sprintf("%d of %d permits", p.GetActive(), p.GetMaxActive())
-}
-
-func laneText(l *admitv1.LaneHealth) string {
-	if l.GetYielding() && !l.GetPaused() {
-		return "yields"
-	}
-	return pausedText(l.GetPaused(), "")
 }
 
 func pausedText(paused bool, rest string) string {

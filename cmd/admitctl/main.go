@@ -91,7 +91,7 @@ Data goes to stdout and talk to stderr.`,
 	root.AddCommand(
 		a.policyCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand(), a.execCommand(),
 		a.dueCommand(), a.deadCommand(), a.demandCommand(),
-		a.pausableCommand("tenant", "TENANT", "acme"), a.pausableCommand("lane", "LANE", "marketing"),
+		a.tenantCommand(), a.pausableCommand("lane", "LANE", "marketing"),
 		a.pausableCommand("bucket", "BUCKET", "provider"),
 		a.healthCommand(), a.simulateCommand(), a.versionCommand(), exitCodesTopic(),
 	)

@@ -27,6 +27,7 @@ func (a *app) policyCommand() *cobra.Command {
 
 func (a *app) policyApplyCommand() *cobra.Command {
 	var expected int64
+	var dryRun, drain bool
 	cmd := &cobra.Command{
 		Use:   "apply FILE",
 		Short: "Put a policy in force",
@@ -36,12 +37,14 @@ is wrong with it is told with line and column, before anything is sent.`,
 		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().Int64Var(&expected, "expected-revision", 0, "apply only if this revision is in force, 0 before the first")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would come of it and change nothing")
+	cmd.Flags().BoolVar(&drain, "drain", false, "let pools, lanes and categories go that are in use, once they are empty")
 	cmd.RunE = a.calls(func(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) error {
 		p, err := a.loadPolicy(args[0])
 		if err != nil {
 			return err
 		}
-		req := &admitv1.ApplyPolicyRequest{Policy: p}
+		req := &admitv1.ApplyPolicyRequest{Policy: p, DryRun: dryRun, Drain: drain}
 		if cmd.Flags().Changed("expected-revision") {
 			req.ExpectedRevision = &expected
 		}
@@ -50,14 +53,28 @@ is wrong with it is told with line and column, before anything is sent.`,
 			return err
 		}
 		return a.print(resp, func(w io.Writer) {
+			would := ""
+			if dryRun {
+				would = "would be "
+			}
 			if resp.GetChanged() {
-				fmt.Fprintf(w, "revision %d\n", resp.GetRevision())
+				fmt.Fprintf(w, "%srevision %d\n", would, resp.GetRevision())
 			} else {
-				fmt.Fprintf(w, "revision %d, unchanged\n", resp.GetRevision())
+				fmt.Fprintf(w, "%srevision %d, unchanged\n", would, resp.GetRevision())
+			}
+			for _, d := range resp.GetDraining() {
+				fmt.Fprintf(w, "%sdraining: %s, with %d permits and %d entries\n", would, drainText(d), d.GetPermits(), d.GetEntries())
 			}
 		})
 	})
 	return cmd
+}
+
+func drainText(d *admitv1.Draining) string {
+	if d.GetLane() == "" {
+		return "pool " + d.GetPool()
+	}
+	return "lane " + d.GetLane() + " of pool " + d.GetPool()
 }
 
 func (a *app) policyGetCommand() *cobra.Command {

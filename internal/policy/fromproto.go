@@ -35,8 +35,8 @@ func (c *converter) pool(path string, p *admitv1.Pool) admission.PoolPolicy {
 		Buckets:       convert(p.GetBuckets(), path+".buckets", c.bucket),
 		Lanes:         convert(p.GetLanes(), path+".lanes", lane),
 		Categories:    cloneMap(p.GetCategories()),
-		Defaults:      tenant("", p.GetTenants().GetDefaults()),
-		Overrides:     convert(p.GetTenants().GetOverrides(), path+".tenants.overrides", tenant),
+		Defaults:      TenantFromProto(p.GetTenants().GetDefaults()),
+		Overrides:     convert(p.GetTenants().GetOverrides(), path+".tenants.overrides", override),
 		Retry:         retry(p.GetRetry()),
 		MaxPause:      duration(p.GetMaxPause()),
 		Limits:        limits(p.GetLimits()),
@@ -45,7 +45,22 @@ func (c *converter) pool(path string, p *admitv1.Pool) admission.PoolPolicy {
 		DoneRetention: duration(p.GetDoneRetention()),
 		DeadRetention: duration(p.GetDeadRetention()),
 		Shadow:        c.shadow(path+".enforcement", p.GetEnforcement()),
+		RefuseUnknown: c.refusesUnknown(path, p.GetTenants().GetUnknown()),
 	}
+}
+
+func (c *converter) refusesUnknown(path string, u admitv1.Tenants_Unknown) bool {
+	switch u {
+	case admitv1.Tenants_UNKNOWN_UNSPECIFIED, admitv1.Tenants_ADMIT:
+		return false
+	case admitv1.Tenants_REFUSE:
+		return true
+	}
+	c.violations = append(c.violations, admission.Violation{
+		Field:   path + ".tenants.unknown",
+		Message: fmt.Sprintf("expected ADMIT or REFUSE, got %d", u),
+	})
+	return false
 }
 
 func (c *converter) shadow(path string, e admitv1.Pool_Enforcement) bool {
@@ -126,7 +141,11 @@ func yield(y *admitv1.Yield) *admission.YieldPolicy {
 	}
 }
 
-func tenant(_ string, t *admitv1.Tenant) admission.TenantPolicy {
+func override(_ string, t *admitv1.Tenant) admission.TenantPolicy { return TenantFromProto(t) }
+
+// TenantFromProto converts a tenant's share as it stands in a policy, or in a row
+// of its own.
+func TenantFromProto(t *admitv1.Tenant) admission.TenantPolicy {
 	if t == nil {
 		return admission.TenantPolicy{}
 	}
@@ -135,6 +154,8 @@ func tenant(_ string, t *admitv1.Tenant) admission.TenantPolicy {
 		Weight:    positive(t.Weight),
 		MaxActive: positive(t.MaxActive),
 		Lane:      t.GetLane(),
+
+		LaneMaxActive: cloneMap(t.GetLaneMaxActive()),
 	}
 	if t.PreferredActive != nil {
 		out.PreferredActive = new(t.GetPreferredActive())
@@ -193,6 +214,9 @@ func limits(l *admitv1.Limits) admission.LimitsPolicy {
 		Waiting:          positive(l.Waiting),
 		WaitingPerTenant: positive(l.WaitingPerTenant),
 		DedupeKeys:       positive(l.DedupeKeys),
+
+		NewTenantsPerSecond: positive(l.NewTenantsPerSecond),
+		TenantRows:          positive(l.TenantRows),
 	}
 }
 

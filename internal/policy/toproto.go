@@ -97,23 +97,31 @@ func yieldMessage(y *admission.YieldPolicy) *admitv1.Yield {
 
 func tenantsMessage(p admission.PoolPolicy) *admitv1.Tenants {
 	d := p.Defaults
-	noDefaults := d.ID == "" && d.Weight == 0 && d.PreferredActive == nil && d.MaxActive == 0 && d.Lane == "" && len(d.Buckets) == 0
-	if noDefaults && len(p.Overrides) == 0 {
+	noDefaults := d.ID == "" && d.Weight == 0 && d.PreferredActive == nil && d.MaxActive == 0 && d.Lane == "" &&
+		len(d.LaneMaxActive) == 0 && len(d.Buckets) == 0
+	if noDefaults && len(p.Overrides) == 0 && !p.RefuseUnknown {
 		return nil
 	}
-	out := &admitv1.Tenants{Overrides: messages(p.Overrides, tenantMessage)}
+	out := &admitv1.Tenants{Overrides: messages(p.Overrides, TenantToProto)}
+	if p.RefuseUnknown {
+		out.Unknown = admitv1.Tenants_REFUSE
+	}
 	if !noDefaults {
-		out.Defaults = tenantMessage(d)
+		out.Defaults = TenantToProto(d)
 	}
 	return out
 }
 
-func tenantMessage(t admission.TenantPolicy) *admitv1.Tenant {
+// TenantToProto converts a tenant's share as it stands in a policy, or in a row
+// of its own.
+func TenantToProto(t admission.TenantPolicy) *admitv1.Tenant {
 	out := &admitv1.Tenant{
 		Id:        t.ID,
 		Weight:    optional(t.Weight),
 		MaxActive: optional(t.MaxActive),
 		Lane:      t.Lane,
+
+		LaneMaxActive: cloneMap(t.LaneMaxActive),
 	}
 	if t.PreferredActive != nil {
 		out.PreferredActive = new(*t.PreferredActive)
@@ -165,6 +173,9 @@ func limitsMessage(l admission.LimitsPolicy) *admitv1.Limits {
 		Waiting:          optional(l.Waiting),
 		WaitingPerTenant: optional(l.WaitingPerTenant),
 		DedupeKeys:       optional(l.DedupeKeys),
+
+		NewTenantsPerSecond: optional(l.NewTenantsPerSecond),
+		TenantRows:          optional(l.TenantRows),
 	}
 }
 

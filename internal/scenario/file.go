@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"errors"
-	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -28,16 +27,9 @@ type Test struct {
 // testPolicy is a policy as the core takes it.
 type testPolicy struct {
 	core admission.Policy
-	// missing are the fields it uses that this version does not have.
-	missing []string
 	// invalid says that it breaks a rule; only a step that expects just that
 	// may apply it.
 	invalid bool
-}
-
-// missingPolicyFields are those that a policy file will have.
-var missingPolicyFields = []string{
-	"unknown", "lane_max_active",
 }
 
 // Parse reads a scenario file; name is what errors and results call it. The
@@ -118,27 +110,17 @@ func (r *reader) policy(node *yaml.Node) *testPolicy {
 	return p
 }
 
-// readPolicy returns a policy, with the problems that are not only fields of a
-// later version.
+// readPolicy returns a policy, with what is wrong with it.
 func readPolicy(file string, node *yaml.Node) (*testPolicy, []policy.Problem) {
 	_, core, err := policy.FromNode(file, node)
 	p := &testPolicy{core: core}
 	var fe *policy.FileError
 	switch {
 	case errors.As(err, &fe):
+		p.invalid = true
+		return p, fe.Problems
 	case err != nil:
 		return p, []policy.Problem{{Line: node.Line, Column: node.Column, Message: err.Error()}}
-	default:
-		return p, nil
 	}
-	var problems []policy.Problem
-	for _, problem := range fe.Problems {
-		if slices.Contains(missingPolicyFields, problem.UnknownKey) {
-			p.missing = append(p.missing, problem.UnknownKey)
-		} else {
-			problems = append(problems, problem)
-		}
-	}
-	p.invalid = len(problems) > 0
-	return p, problems
+	return p, nil
 }

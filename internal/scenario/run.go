@@ -89,9 +89,6 @@ func (f *File) run(t *Test) []Mismatch {
 		file: f, test: t, state: admission.New(), permits: map[string]admission.Token{}, grants: map[owner]int64{},
 		waits: map[admission.WaiterKey]string{},
 	}
-	for _, name := range t.policy.missing {
-		r.mismatches = append(r.mismatches, Mismatch{File: f.Name, Line: t.Line, Test: t.Name, Missing: name})
-	}
 	r.missing(t.steps)
 	if len(r.mismatches) > 0 {
 		return r.mismatches

@@ -164,7 +164,6 @@ func (r *reader) single(s *step, verbNode *yaml.Node, own map[string]*yaml.Node)
 func (r *reader) policyCall(s *step, node, expect *yaml.Node) {
 	p, problems := readPolicy(r.file, node)
 	s.call = &call{policy: p}
-	s.missing = append(s.missing, p.missing...)
 	if !p.invalid || expectsPolicyInvalid(expect) {
 		return
 	}

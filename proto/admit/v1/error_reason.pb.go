@@ -54,6 +54,12 @@ const (
 	// is in use. BadRequest-like detail in metadata: `pool`, `lane` or
 	// `category`, `permits`, `entries`.
 	ErrorReason_ERROR_REASON_IN_USE ErrorReason = 9
+	// NOT_FOUND. The pool refuses tenants of which it has no word. Metadata:
+	// `pool`, `tenant`.
+	ErrorReason_ERROR_REASON_UNKNOWN_TENANT ErrorReason = 20
+	// FAILED_PRECONDITION. One of the pool's limits is reached. Metadata: `pool`,
+	// `limit`, `capacity`.
+	ErrorReason_ERROR_REASON_LIMIT_REACHED ErrorReason = 21
 	// UNAVAILABLE with RetryInfo. This node does not lead. Metadata, where
 	// known: `leader_addr`.
 	ErrorReason_ERROR_REASON_NOT_LEADER ErrorReason = 10
@@ -87,6 +93,8 @@ var (
 		7:  "ERROR_REASON_REVISION_CONFLICT",
 		8:  "ERROR_REASON_REQUEST_MISMATCH",
 		9:  "ERROR_REASON_IN_USE",
+		20: "ERROR_REASON_UNKNOWN_TENANT",
+		21: "ERROR_REASON_LIMIT_REACHED",
 		10: "ERROR_REASON_NOT_LEADER",
 		11: "ERROR_REASON_NO_QUORUM",
 		12: "ERROR_REASON_OUTCOME_UNKNOWN",
@@ -106,6 +114,8 @@ var (
 		"ERROR_REASON_REVISION_CONFLICT": 7,
 		"ERROR_REASON_REQUEST_MISMATCH":  8,
 		"ERROR_REASON_IN_USE":            9,
+		"ERROR_REASON_UNKNOWN_TENANT":    20,
+		"ERROR_REASON_LIMIT_REACHED":     21,
 		"ERROR_REASON_NOT_LEADER":        10,
 		"ERROR_REASON_NO_QUORUM":         11,
 		"ERROR_REASON_OUTCOME_UNKNOWN":   12,
@@ -147,7 +157,7 @@ var File_admit_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_admit_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1badmit/v1/error_reason.proto\x12\badmit.v1*\xa8\x04\n" +
+	"\x1badmit/v1/error_reason.proto\x12\badmit.v1*\xe9\x04\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -158,7 +168,9 @@ const file_admit_v1_error_reason_proto_rawDesc = "" +
 	"\x1dERROR_REASON_TARGET_NOT_FOUND\x10\x06\x12\"\n" +
 	"\x1eERROR_REASON_REVISION_CONFLICT\x10\a\x12!\n" +
 	"\x1dERROR_REASON_REQUEST_MISMATCH\x10\b\x12\x17\n" +
-	"\x13ERROR_REASON_IN_USE\x10\t\x12\x1b\n" +
+	"\x13ERROR_REASON_IN_USE\x10\t\x12\x1f\n" +
+	"\x1bERROR_REASON_UNKNOWN_TENANT\x10\x14\x12\x1e\n" +
+	"\x1aERROR_REASON_LIMIT_REACHED\x10\x15\x12\x1b\n" +
 	"\x17ERROR_REASON_NOT_LEADER\x10\n" +
 	"\x12\x1a\n" +
 	"\x16ERROR_REASON_NO_QUORUM\x10\v\x12 \n" +

@@ -182,6 +182,59 @@ func (Bucket_Charge) EnumDescriptor() ([]byte, []int) {
 	return file_admit_v1_policy_proto_rawDescGZIP(), []int{2, 1}
 }
 
+// What becomes of a tenant without an override or a row.
+type Tenants_Unknown int32
+
+const (
+	// Means ADMIT.
+	Tenants_UNKNOWN_UNSPECIFIED Tenants_Unknown = 0
+	// It has the defaults.
+	Tenants_ADMIT Tenants_Unknown = 1
+	// Its requests are NOT_FOUND (UNKNOWN_TENANT). What it has already goes on.
+	Tenants_REFUSE Tenants_Unknown = 2
+)
+
+// Enum value maps for Tenants_Unknown.
+var (
+	Tenants_Unknown_name = map[int32]string{
+		0: "UNKNOWN_UNSPECIFIED",
+		1: "ADMIT",
+		2: "REFUSE",
+	}
+	Tenants_Unknown_value = map[string]int32{
+		"UNKNOWN_UNSPECIFIED": 0,
+		"ADMIT":               1,
+		"REFUSE":              2,
+	}
+)
+
+func (x Tenants_Unknown) Enum() *Tenants_Unknown {
+	p := new(Tenants_Unknown)
+	*p = x
+	return p
+}
+
+func (x Tenants_Unknown) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Tenants_Unknown) Descriptor() protoreflect.EnumDescriptor {
+	return file_admit_v1_policy_proto_enumTypes[3].Descriptor()
+}
+
+func (Tenants_Unknown) Type() protoreflect.EnumType {
+	return &file_admit_v1_policy_proto_enumTypes[3]
+}
+
+func (x Tenants_Unknown) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Tenants_Unknown.Descriptor instead.
+func (Tenants_Unknown) EnumDescriptor() ([]byte, []int) {
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{6, 0}
+}
+
 // Policy is the whole of what operators decide, as a file in YAML or JSON or as
 // a message. A field that is absent has the default that its comment gives.
 // Durations are written as in Go: `30s`, `1h30m`. A file has at most 256 KiB.
@@ -416,7 +469,8 @@ func (x *Pool) GetDeadRetention() *durationpb.Duration {
 type Bucket struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names the bucket. Required; 1 to 64 of `A-Z a-z 0-9 . _ -`; not one of
-	// `max_active`, `leave_slots`, `paused`, `yield`, `lock_key`, `dedupe_key`.
+	// `max_active`, `leave_slots`, `lane_max_active`, `paused`, `yield`, `lock_key`,
+	// `dedupe_key`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Whom the bucket is for. Required.
 	Scope Bucket_Scope `protobuf:"varint,2,opt,name=scope,proto3,enum=admit.v1.Bucket_Scope" json:"scope,omitempty"`
@@ -429,7 +483,7 @@ type Bucket struct {
 	// refill.
 	Period *durationpb.Duration `protobuf:"bytes,5,opt,name=period,proto3" json:"period,omitempty"`
 	// What a permit costs here. Absent means COST. Permits that are out when this
-	// changes are not settled here any more.
+	// changes are settled by what each was charged, through the last 16 changes.
 	Charge Bucket_Charge `protobuf:"varint,6,opt,name=charge,proto3,enum=admit.v1.Bucket_Charge" json:"charge,omitempty"`
 	// It grants nothing. Takes no capacity, refill or period.
 	Blocked bool `protobuf:"varint,7,opt,name=blocked,proto3" json:"blocked,omitempty"`
@@ -776,8 +830,11 @@ type Tenants struct {
 	// What holds for a tenant without an override, and for what an override
 	// leaves open.
 	Defaults *Tenant `protobuf:"bytes,1,opt,name=defaults,proto3" json:"defaults,omitempty"`
-	// Tenants with their own values, at most 10,000, each id once.
-	Overrides     []*Tenant `protobuf:"bytes,2,rep,name=overrides,proto3" json:"overrides,omitempty"`
+	// Tenants with their own values, at most 10,000, each id once. A tenant's row
+	// (PutTenants) stands in place of its override.
+	Overrides []*Tenant `protobuf:"bytes,2,rep,name=overrides,proto3" json:"overrides,omitempty"`
+	// What becomes of a tenant without an override or a row. Absent means ADMIT.
+	Unknown       Tenants_Unknown `protobuf:"varint,3,opt,name=unknown,proto3,enum=admit.v1.Tenants_Unknown" json:"unknown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -826,6 +883,13 @@ func (x *Tenants) GetOverrides() []*Tenant {
 	return nil
 }
 
+func (x *Tenants) GetUnknown() Tenants_Unknown {
+	if x != nil {
+		return x.Unknown
+	}
+	return Tenants_UNKNOWN_UNSPECIFIED
+}
+
 // Tenant is one tenant's share and limits.
 type Tenant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -845,7 +909,11 @@ type Tenant struct {
 	Lane string `protobuf:"bytes,5,opt,name=lane,proto3" json:"lane,omitempty"`
 	// From the name of a TENANT bucket to this tenant's own numbers. Refused in
 	// defaults: those are the bucket's.
-	Buckets       map[string]*BucketOverride `protobuf:"bytes,6,rep,name=buckets,proto3" json:"buckets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Buckets map[string]*BucketOverride `protobuf:"bytes,6,rep,name=buckets,proto3" json:"buckets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// From the name of a lane to the most permits that the tenant may hold in that
+	// lane and those below together, 1 to 2^31. A lane that is not named has no
+	// cap.
+	LaneMaxActive map[string]int64 `protobuf:"bytes,7,rep,name=lane_max_active,json=laneMaxActive,proto3" json:"lane_max_active,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -918,6 +986,13 @@ func (x *Tenant) GetLane() string {
 func (x *Tenant) GetBuckets() map[string]*BucketOverride {
 	if x != nil {
 		return x.Buckets
+	}
+	return nil
+}
+
+func (x *Tenant) GetLaneMaxActive() map[string]int64 {
+	if x != nil {
+		return x.LaneMaxActive
 	}
 	return nil
 }
@@ -1138,7 +1213,9 @@ func (x *Cadence) GetMax() *durationpb.Duration {
 	return nil
 }
 
-// Limits bounds what a pool holds in memory.
+// Limits bounds what a pool holds in memory. Of each limit that a request can
+// reach, a tenth is kept for the top lane: requests in the lanes below see 90 % of
+// it, rounded up.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Entries, dead ones included. Absent means 10,000,000. Beyond it Schedule
@@ -1147,8 +1224,9 @@ type Limits struct {
 	// Entries of one tenant, dead ones included. Absent means a tenth of
 	// `entries`.
 	EntriesPerTenant *int64 `protobuf:"varint,2,opt,name=entries_per_tenant,json=entriesPerTenant,proto3,oneof" json:"entries_per_tenant,omitempty"`
-	// Tenants known at a time beyond those with an override. Absent means
-	// 100,000. Beyond it requests of new tenants are shed with CARDINALITY.
+	// Tenants known at a time beyond those with an override or a row. Absent means
+	// 100,000. Beyond it requests of new tenants are shed with CARDINALITY, and
+	// Pause of one is LIMIT_REACHED.
 	Tenants *int64 `protobuf:"varint,3,opt,name=tenants,proto3,oneof" json:"tenants,omitempty"`
 	// Request ids remembered. Absent means 1,000,000. Beyond it calls with a new
 	// id are shed with CARDINALITY.
@@ -1164,7 +1242,14 @@ type Limits struct {
 	WaitingPerTenant *int64 `protobuf:"varint,7,opt,name=waiting_per_tenant,json=waitingPerTenant,proto3,oneof" json:"waiting_per_tenant,omitempty"`
 	// Dedupe keys remembered as done. Absent means 1,000,000. Beyond it requests
 	// with a new key are shed with CARDINALITY.
-	DedupeKeys    *int64 `protobuf:"varint,8,opt,name=dedupe_keys,json=dedupeKeys,proto3,oneof" json:"dedupe_keys,omitempty"`
+	DedupeKeys *int64 `protobuf:"varint,8,opt,name=dedupe_keys,json=dedupeKeys,proto3,oneof" json:"dedupe_keys,omitempty"`
+	// Tenants that may become known in a second, beyond those with an override or
+	// a row; as many at once. Absent means 1,000. Beyond it requests of new
+	// tenants are shed with CARDINALITY and the time to wait.
+	NewTenantsPerSecond *int64 `protobuf:"varint,20,opt,name=new_tenants_per_second,json=newTenantsPerSecond,proto3,oneof" json:"new_tenants_per_second,omitempty"`
+	// Rows that PutTenants keeps. Absent means 100,000. Beyond it PutTenants is
+	// LIMIT_REACHED.
+	TenantRows    *int64 `protobuf:"varint,21,opt,name=tenant_rows,json=tenantRows,proto3,oneof" json:"tenant_rows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1255,6 +1340,20 @@ func (x *Limits) GetDedupeKeys() int64 {
 	return 0
 }
 
+func (x *Limits) GetNewTenantsPerSecond() int64 {
+	if x != nil && x.NewTenantsPerSecond != nil {
+		return *x.NewTenantsPerSecond
+	}
+	return 0
+}
+
+func (x *Limits) GetTenantRows() int64 {
+	if x != nil && x.TenantRows != nil {
+		return *x.TenantRows
+	}
+	return 0
+}
+
 var File_admit_v1_policy_proto protoreflect.FileDescriptor
 
 const file_admit_v1_policy_proto_rawDesc = "" +
@@ -1338,10 +1437,16 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"resume_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tresumeAgeB\b\n" +
 	"\x06_aboveB\t\n" +
-	"\a_resume\"g\n" +
+	"\a_resume\"\xd7\x01\n" +
 	"\aTenants\x12,\n" +
 	"\bdefaults\x18\x01 \x01(\v2\x10.admit.v1.TenantR\bdefaults\x12.\n" +
-	"\toverrides\x18\x02 \x03(\v2\x10.admit.v1.TenantR\toverrides\"\xdb\x02\n" +
+	"\toverrides\x18\x02 \x03(\v2\x10.admit.v1.TenantR\toverrides\x123\n" +
+	"\aunknown\x18\x03 \x01(\x0e2\x19.admit.v1.Tenants.UnknownR\aunknown\"9\n" +
+	"\aUnknown\x12\x17\n" +
+	"\x13UNKNOWN_UNSPECIFIED\x10\x00\x12\t\n" +
+	"\x05ADMIT\x10\x01\x12\n" +
+	"\n" +
+	"\x06REFUSE\x10\x02\"\xea\x03\n" +
 	"\x06Tenant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\x06weight\x18\x02 \x01(\x03H\x00R\x06weight\x88\x01\x01\x12.\n" +
@@ -1349,10 +1454,14 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"max_active\x18\x04 \x01(\x03H\x02R\tmaxActive\x88\x01\x01\x12\x12\n" +
 	"\x04lane\x18\x05 \x01(\tR\x04lane\x127\n" +
-	"\abuckets\x18\x06 \x03(\v2\x1d.admit.v1.Tenant.BucketsEntryR\abuckets\x1aT\n" +
+	"\abuckets\x18\x06 \x03(\v2\x1d.admit.v1.Tenant.BucketsEntryR\abuckets\x12K\n" +
+	"\x0flane_max_active\x18\a \x03(\v2#.admit.v1.Tenant.LaneMaxActiveEntryR\rlaneMaxActive\x1aT\n" +
 	"\fBucketsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
-	"\x05value\x18\x02 \x01(\v2\x18.admit.v1.BucketOverrideR\x05value:\x028\x01B\t\n" +
+	"\x05value\x18\x02 \x01(\v2\x18.admit.v1.BucketOverrideR\x05value:\x028\x01\x1a@\n" +
+	"\x12LaneMaxActiveEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\t\n" +
 	"\a_weightB\x13\n" +
 	"\x11_preferred_activeB\r\n" +
 	"\v_max_active\"\xb3\x01\n" +
@@ -1373,7 +1482,7 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\x04base\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04base\x12\x1b\n" +
 	"\x06factor\x18\x03 \x01(\x03H\x00R\x06factor\x88\x01\x01\x12+\n" +
 	"\x03max\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03maxB\t\n" +
-	"\a_factor\"\xc5\x03\n" +
+	"\a_factor\"\xd0\x04\n" +
 	"\x06Limits\x12\x1d\n" +
 	"\aentries\x18\x01 \x01(\x03H\x00R\aentries\x88\x01\x01\x121\n" +
 	"\x12entries_per_tenant\x18\x02 \x01(\x03H\x01R\x10entriesPerTenant\x88\x01\x01\x12\x1d\n" +
@@ -1384,7 +1493,10 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\awaiting\x18\x06 \x01(\x03H\x05R\awaiting\x88\x01\x01\x121\n" +
 	"\x12waiting_per_tenant\x18\a \x01(\x03H\x06R\x10waitingPerTenant\x88\x01\x01\x12$\n" +
 	"\vdedupe_keys\x18\b \x01(\x03H\aR\n" +
-	"dedupeKeys\x88\x01\x01B\n" +
+	"dedupeKeys\x88\x01\x01\x128\n" +
+	"\x16new_tenants_per_second\x18\x14 \x01(\x03H\bR\x13newTenantsPerSecond\x88\x01\x01\x12$\n" +
+	"\vtenant_rows\x18\x15 \x01(\x03H\tR\n" +
+	"tenantRows\x88\x01\x01B\n" +
 	"\n" +
 	"\b_entriesB\x15\n" +
 	"\x13_entries_per_tenantB\n" +
@@ -1395,7 +1507,9 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\b_waitingB\x15\n" +
 	"\x13_waiting_per_tenantB\x0e\n" +
-	"\f_dedupe_keysB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
+	"\f_dedupe_keysB\x19\n" +
+	"\x17_new_tenants_per_secondB\x0e\n" +
+	"\f_tenant_rowsB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
 var (
 	file_admit_v1_policy_proto_rawDescOnce sync.Once
@@ -1409,66 +1523,70 @@ func file_admit_v1_policy_proto_rawDescGZIP() []byte {
 	return file_admit_v1_policy_proto_rawDescData
 }
 
-var file_admit_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_admit_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_admit_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_admit_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_admit_v1_policy_proto_goTypes = []any{
 	(Pool_Enforcement)(0),       // 0: admit.v1.Pool.Enforcement
 	(Bucket_Scope)(0),           // 1: admit.v1.Bucket.Scope
 	(Bucket_Charge)(0),          // 2: admit.v1.Bucket.Charge
-	(*Policy)(nil),              // 3: admit.v1.Policy
-	(*Pool)(nil),                // 4: admit.v1.Pool
-	(*Bucket)(nil),              // 5: admit.v1.Bucket
-	(*Lane)(nil),                // 6: admit.v1.Lane
-	(*Batch)(nil),               // 7: admit.v1.Batch
-	(*Yield)(nil),               // 8: admit.v1.Yield
-	(*Tenants)(nil),             // 9: admit.v1.Tenants
-	(*Tenant)(nil),              // 10: admit.v1.Tenant
-	(*BucketOverride)(nil),      // 11: admit.v1.BucketOverride
-	(*Retry)(nil),               // 12: admit.v1.Retry
-	(*Cadence)(nil),             // 13: admit.v1.Cadence
-	(*Limits)(nil),              // 14: admit.v1.Limits
-	nil,                         // 15: admit.v1.Pool.CategoriesEntry
-	nil,                         // 16: admit.v1.Lane.LeaveTokensEntry
-	nil,                         // 17: admit.v1.Tenant.BucketsEntry
-	(*durationpb.Duration)(nil), // 18: google.protobuf.Duration
+	(Tenants_Unknown)(0),        // 3: admit.v1.Tenants.Unknown
+	(*Policy)(nil),              // 4: admit.v1.Policy
+	(*Pool)(nil),                // 5: admit.v1.Pool
+	(*Bucket)(nil),              // 6: admit.v1.Bucket
+	(*Lane)(nil),                // 7: admit.v1.Lane
+	(*Batch)(nil),               // 8: admit.v1.Batch
+	(*Yield)(nil),               // 9: admit.v1.Yield
+	(*Tenants)(nil),             // 10: admit.v1.Tenants
+	(*Tenant)(nil),              // 11: admit.v1.Tenant
+	(*BucketOverride)(nil),      // 12: admit.v1.BucketOverride
+	(*Retry)(nil),               // 13: admit.v1.Retry
+	(*Cadence)(nil),             // 14: admit.v1.Cadence
+	(*Limits)(nil),              // 15: admit.v1.Limits
+	nil,                         // 16: admit.v1.Pool.CategoriesEntry
+	nil,                         // 17: admit.v1.Lane.LeaveTokensEntry
+	nil,                         // 18: admit.v1.Tenant.BucketsEntry
+	nil,                         // 19: admit.v1.Tenant.LaneMaxActiveEntry
+	(*durationpb.Duration)(nil), // 20: google.protobuf.Duration
 }
 var file_admit_v1_policy_proto_depIdxs = []int32{
-	4,  // 0: admit.v1.Policy.pools:type_name -> admit.v1.Pool
-	18, // 1: admit.v1.Pool.permit_ttl:type_name -> google.protobuf.Duration
-	5,  // 2: admit.v1.Pool.buckets:type_name -> admit.v1.Bucket
-	6,  // 3: admit.v1.Pool.lanes:type_name -> admit.v1.Lane
-	15, // 4: admit.v1.Pool.categories:type_name -> admit.v1.Pool.CategoriesEntry
-	9,  // 5: admit.v1.Pool.tenants:type_name -> admit.v1.Tenants
-	12, // 6: admit.v1.Pool.retry:type_name -> admit.v1.Retry
-	18, // 7: admit.v1.Pool.max_pause:type_name -> google.protobuf.Duration
-	14, // 8: admit.v1.Pool.limits:type_name -> admit.v1.Limits
-	13, // 9: admit.v1.Pool.cadences:type_name -> admit.v1.Cadence
-	18, // 10: admit.v1.Pool.done_retention:type_name -> google.protobuf.Duration
+	5,  // 0: admit.v1.Policy.pools:type_name -> admit.v1.Pool
+	20, // 1: admit.v1.Pool.permit_ttl:type_name -> google.protobuf.Duration
+	6,  // 2: admit.v1.Pool.buckets:type_name -> admit.v1.Bucket
+	7,  // 3: admit.v1.Pool.lanes:type_name -> admit.v1.Lane
+	16, // 4: admit.v1.Pool.categories:type_name -> admit.v1.Pool.CategoriesEntry
+	10, // 5: admit.v1.Pool.tenants:type_name -> admit.v1.Tenants
+	13, // 6: admit.v1.Pool.retry:type_name -> admit.v1.Retry
+	20, // 7: admit.v1.Pool.max_pause:type_name -> google.protobuf.Duration
+	15, // 8: admit.v1.Pool.limits:type_name -> admit.v1.Limits
+	14, // 9: admit.v1.Pool.cadences:type_name -> admit.v1.Cadence
+	20, // 10: admit.v1.Pool.done_retention:type_name -> google.protobuf.Duration
 	0,  // 11: admit.v1.Pool.enforcement:type_name -> admit.v1.Pool.Enforcement
-	18, // 12: admit.v1.Pool.dead_retention:type_name -> google.protobuf.Duration
+	20, // 12: admit.v1.Pool.dead_retention:type_name -> google.protobuf.Duration
 	1,  // 13: admit.v1.Bucket.scope:type_name -> admit.v1.Bucket.Scope
-	18, // 14: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
+	20, // 14: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
 	2,  // 15: admit.v1.Bucket.charge:type_name -> admit.v1.Bucket.Charge
-	16, // 16: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
-	8,  // 17: admit.v1.Lane.yield:type_name -> admit.v1.Yield
-	7,  // 18: admit.v1.Lane.batch:type_name -> admit.v1.Batch
-	18, // 19: admit.v1.Batch.linger:type_name -> google.protobuf.Duration
-	18, // 20: admit.v1.Yield.above_age:type_name -> google.protobuf.Duration
-	18, // 21: admit.v1.Yield.resume_age:type_name -> google.protobuf.Duration
-	10, // 22: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
-	10, // 23: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
-	17, // 24: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
-	18, // 25: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
-	18, // 26: admit.v1.Retry.base:type_name -> google.protobuf.Duration
-	18, // 27: admit.v1.Retry.max:type_name -> google.protobuf.Duration
-	18, // 28: admit.v1.Cadence.base:type_name -> google.protobuf.Duration
-	18, // 29: admit.v1.Cadence.max:type_name -> google.protobuf.Duration
-	11, // 30: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	17, // 16: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
+	9,  // 17: admit.v1.Lane.yield:type_name -> admit.v1.Yield
+	8,  // 18: admit.v1.Lane.batch:type_name -> admit.v1.Batch
+	20, // 19: admit.v1.Batch.linger:type_name -> google.protobuf.Duration
+	20, // 20: admit.v1.Yield.above_age:type_name -> google.protobuf.Duration
+	20, // 21: admit.v1.Yield.resume_age:type_name -> google.protobuf.Duration
+	11, // 22: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
+	11, // 23: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
+	3,  // 24: admit.v1.Tenants.unknown:type_name -> admit.v1.Tenants.Unknown
+	18, // 25: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
+	19, // 26: admit.v1.Tenant.lane_max_active:type_name -> admit.v1.Tenant.LaneMaxActiveEntry
+	20, // 27: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
+	20, // 28: admit.v1.Retry.base:type_name -> google.protobuf.Duration
+	20, // 29: admit.v1.Retry.max:type_name -> google.protobuf.Duration
+	20, // 30: admit.v1.Cadence.base:type_name -> google.protobuf.Duration
+	20, // 31: admit.v1.Cadence.max:type_name -> google.protobuf.Duration
+	12, // 32: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_policy_proto_init() }
@@ -1491,8 +1609,8 @@ func file_admit_v1_policy_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_policy_proto_rawDesc), len(file_admit_v1_policy_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   15,
+			NumEnums:      4,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

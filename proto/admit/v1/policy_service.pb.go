@@ -30,8 +30,12 @@ type ApplyPolicyRequest struct {
 	// Apply only if this is the revision in force, 0 before the first. Absent
 	// means whatever is in force.
 	ExpectedRevision *int64 `protobuf:"varint,2,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Say what would come of it and change nothing.
+	DryRun bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// Let pools, lanes and categories go that are in use: they drain.
+	Drain         bool `protobuf:"varint,4,opt,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApplyPolicyRequest) Reset() {
@@ -78,13 +82,31 @@ func (x *ApplyPolicyRequest) GetExpectedRevision() int64 {
 	return 0
 }
 
-// ApplyPolicyResponse names the revision in force.
+func (x *ApplyPolicyRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *ApplyPolicyRequest) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
+// ApplyPolicyResponse names the revision in force, or with dry_run the one that
+// would be.
 type ApplyPolicyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The revision of the policy now in force, from 1.
 	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// False if the policy equalled the one in force.
-	Changed       bool `protobuf:"varint,2,opt,name=changed,proto3" json:"changed,omitempty"`
+	Changed bool `protobuf:"varint,2,opt,name=changed,proto3" json:"changed,omitempty"`
+	// What the policy has no more and that goes when it is empty. Empty if the
+	// policy equalled the one in force.
+	Draining      []*Draining `protobuf:"bytes,3,rep,name=draining,proto3" json:"draining,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -133,6 +155,254 @@ func (x *ApplyPolicyResponse) GetChanged() bool {
 	return false
 }
 
+func (x *ApplyPolicyResponse) GetDraining() []*Draining {
+	if x != nil {
+		return x.Draining
+	}
+	return nil
+}
+
+// Draining is a pool or a lane that takes nothing new and goes when it is empty.
+type Draining struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The lane. Empty if the whole pool goes.
+	Lane string `protobuf:"bytes,2,opt,name=lane,proto3" json:"lane,omitempty"`
+	// Its live permits.
+	Permits int64 `protobuf:"varint,3,opt,name=permits,proto3" json:"permits,omitempty"`
+	// Its entries, dead ones included.
+	Entries int64 `protobuf:"varint,4,opt,name=entries,proto3" json:"entries,omitempty"`
+	// Its requests that wait in line.
+	Waiting       int64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Draining) Reset() {
+	*x = Draining{}
+	mi := &file_admit_v1_policy_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Draining) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Draining) ProtoMessage() {}
+
+func (x *Draining) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Draining.ProtoReflect.Descriptor instead.
+func (*Draining) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Draining) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *Draining) GetLane() string {
+	if x != nil {
+		return x.Lane
+	}
+	return ""
+}
+
+func (x *Draining) GetPermits() int64 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
+func (x *Draining) GetEntries() int64 {
+	if x != nil {
+		return x.Entries
+	}
+	return 0
+}
+
+func (x *Draining) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+// PutTenantsRequest carries rows of one pool.
+type PutTenantsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool. Required.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The rows, 1 to 1000, each tenant once; up to 256 KiB.
+	Rows          []*TenantPut `protobuf:"bytes,2,rep,name=rows,proto3" json:"rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutTenantsRequest) Reset() {
+	*x = PutTenantsRequest{}
+	mi := &file_admit_v1_policy_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutTenantsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutTenantsRequest) ProtoMessage() {}
+
+func (x *PutTenantsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutTenantsRequest.ProtoReflect.Descriptor instead.
+func (*PutTenantsRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PutTenantsRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *PutTenantsRequest) GetRows() []*TenantPut {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+// TenantPut is one tenant's row.
+type TenantPut struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The row, with the fields that an override has. Required; with `remove` only
+	// the id counts. A row with no more than the id is one: its tenant is known to
+	// the pool, with the defaults.
+	Tenant *Tenant `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The tenant is to have no row: the policy's override holds again, or else the
+	// defaults. Removing what is not there changes nothing.
+	Remove        bool `protobuf:"varint,2,opt,name=remove,proto3" json:"remove,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TenantPut) Reset() {
+	*x = TenantPut{}
+	mi := &file_admit_v1_policy_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TenantPut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TenantPut) ProtoMessage() {}
+
+func (x *TenantPut) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TenantPut.ProtoReflect.Descriptor instead.
+func (*TenantPut) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *TenantPut) GetTenant() *Tenant {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *TenantPut) GetRemove() bool {
+	if x != nil {
+		return x.Remove
+	}
+	return false
+}
+
+// PutTenantsResponse says what changed.
+type PutTenantsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The rows that are not as before.
+	Changed       int64 `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutTenantsResponse) Reset() {
+	*x = PutTenantsResponse{}
+	mi := &file_admit_v1_policy_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutTenantsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutTenantsResponse) ProtoMessage() {}
+
+func (x *PutTenantsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutTenantsResponse.ProtoReflect.Descriptor instead.
+func (*PutTenantsResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *PutTenantsResponse) GetChanged() int64 {
+	if x != nil {
+		return x.Changed
+	}
+	return 0
+}
+
 // GetPolicyRequest asks for the policy in force.
 type GetPolicyRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -142,7 +412,7 @@ type GetPolicyRequest struct {
 
 func (x *GetPolicyRequest) Reset() {
 	*x = GetPolicyRequest{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[2]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -154,7 +424,7 @@ func (x *GetPolicyRequest) String() string {
 func (*GetPolicyRequest) ProtoMessage() {}
 
 func (x *GetPolicyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[2]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -167,7 +437,7 @@ func (x *GetPolicyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetPolicyRequest.ProtoReflect.Descriptor instead.
 func (*GetPolicyRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{2}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{6}
 }
 
 // GetPolicyResponse is the policy in force.
@@ -185,7 +455,7 @@ type GetPolicyResponse struct {
 
 func (x *GetPolicyResponse) Reset() {
 	*x = GetPolicyResponse{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[3]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -197,7 +467,7 @@ func (x *GetPolicyResponse) String() string {
 func (*GetPolicyResponse) ProtoMessage() {}
 
 func (x *GetPolicyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[3]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -210,7 +480,7 @@ func (x *GetPolicyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetPolicyResponse.ProtoReflect.Descriptor instead.
 func (*GetPolicyResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{3}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetPolicyResponse) GetPolicy() *Policy {
@@ -253,7 +523,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[4]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -265,7 +535,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[4]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -278,7 +548,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{4}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PauseRequest) GetPool() string {
@@ -327,8 +597,7 @@ type isPauseRequest_Target interface {
 }
 
 type PauseRequest_Tenant struct {
-	// A tenant, known or not. One that is not known becomes so, whatever
-	// limits.tenants says.
+	// A tenant, known or not.
 	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3,oneof"`
 }
 
@@ -357,7 +626,7 @@ type PauseResponse struct {
 
 func (x *PauseResponse) Reset() {
 	*x = PauseResponse{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[5]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -369,7 +638,7 @@ func (x *PauseResponse) String() string {
 func (*PauseResponse) ProtoMessage() {}
 
 func (x *PauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[5]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -382,7 +651,7 @@ func (x *PauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseResponse.ProtoReflect.Descriptor instead.
 func (*PauseResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{5}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{9}
 }
 
 // ResumeRequest names what to let go.
@@ -404,7 +673,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[6]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -416,7 +685,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[6]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -429,7 +698,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{6}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ResumeRequest) GetPool() string {
@@ -507,7 +776,7 @@ type ResumeResponse struct {
 
 func (x *ResumeResponse) Reset() {
 	*x = ResumeResponse{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[7]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -519,7 +788,7 @@ func (x *ResumeResponse) String() string {
 func (*ResumeResponse) ProtoMessage() {}
 
 func (x *ResumeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[7]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -532,21 +801,38 @@ func (x *ResumeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{7}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{11}
 }
 
 var File_admit_v1_policy_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_policy_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1dadmit/v1/policy_service.proto\x12\badmit.v1\x1a\x15admit/v1/policy.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x86\x01\n" +
+	"\x1dadmit/v1/policy_service.proto\x12\badmit.v1\x1a\x15admit/v1/policy.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb5\x01\n" +
 	"\x12ApplyPolicyRequest\x12(\n" +
 	"\x06policy\x18\x01 \x01(\v2\x10.admit.v1.PolicyR\x06policy\x120\n" +
-	"\x11expected_revision\x18\x02 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01B\x14\n" +
-	"\x12_expected_revision\"K\n" +
+	"\x11expected_revision\x18\x02 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01\x12\x17\n" +
+	"\adry_run\x18\x03 \x01(\bR\x06dryRun\x12\x14\n" +
+	"\x05drain\x18\x04 \x01(\bR\x05drainB\x14\n" +
+	"\x12_expected_revision\"{\n" +
 	"\x13ApplyPolicyResponse\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x12\x18\n" +
-	"\achanged\x18\x02 \x01(\bR\achanged\"\x12\n" +
+	"\achanged\x18\x02 \x01(\bR\achanged\x12.\n" +
+	"\bdraining\x18\x03 \x03(\v2\x12.admit.v1.DrainingR\bdraining\"\x80\x01\n" +
+	"\bDraining\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x12\n" +
+	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x18\n" +
+	"\apermits\x18\x03 \x01(\x03R\apermits\x12\x18\n" +
+	"\aentries\x18\x04 \x01(\x03R\aentries\x12\x18\n" +
+	"\awaiting\x18\x05 \x01(\x03R\awaiting\"P\n" +
+	"\x11PutTenantsRequest\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12'\n" +
+	"\x04rows\x18\x02 \x03(\v2\x13.admit.v1.TenantPutR\x04rows\"M\n" +
+	"\tTenantPut\x12(\n" +
+	"\x06tenant\x18\x01 \x01(\v2\x10.admit.v1.TenantR\x06tenant\x12\x16\n" +
+	"\x06remove\x18\x02 \x01(\bR\x06remove\".\n" +
+	"\x12PutTenantsResponse\x12\x18\n" +
+	"\achanged\x18\x01 \x01(\x03R\achanged\"\x12\n" +
 	"\x10GetPolicyRequest\"\x94\x01\n" +
 	"\x11GetPolicyResponse\x12(\n" +
 	"\x06policy\x18\x01 \x01(\v2\x10.admit.v1.PolicyR\x06policy\x12\x1a\n" +
@@ -566,10 +852,12 @@ const file_admit_v1_policy_service_proto_rawDesc = "" +
 	"\x04lane\x18\x03 \x01(\tH\x00R\x04lane\x12\x18\n" +
 	"\x06bucket\x18\x04 \x01(\tH\x00R\x06bucketB\b\n" +
 	"\x06target\"\x10\n" +
-	"\x0eResumeResponse2\x98\x02\n" +
+	"\x0eResumeResponse2\xe1\x02\n" +
 	"\rPolicyService\x12J\n" +
 	"\vApplyPolicy\x12\x1c.admit.v1.ApplyPolicyRequest\x1a\x1d.admit.v1.ApplyPolicyResponse\x12D\n" +
-	"\tGetPolicy\x12\x1a.admit.v1.GetPolicyRequest\x1a\x1b.admit.v1.GetPolicyResponse\x128\n" +
+	"\tGetPolicy\x12\x1a.admit.v1.GetPolicyRequest\x1a\x1b.admit.v1.GetPolicyResponse\x12G\n" +
+	"\n" +
+	"PutTenants\x12\x1b.admit.v1.PutTenantsRequest\x1a\x1c.admit.v1.PutTenantsResponse\x128\n" +
 	"\x05Pause\x12\x16.admit.v1.PauseRequest\x1a\x17.admit.v1.PauseResponse\x12;\n" +
 	"\x06Resume\x12\x17.admit.v1.ResumeRequest\x1a\x18.admit.v1.ResumeResponseB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
@@ -585,36 +873,46 @@ func file_admit_v1_policy_service_proto_rawDescGZIP() []byte {
 	return file_admit_v1_policy_service_proto_rawDescData
 }
 
-var file_admit_v1_policy_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_admit_v1_policy_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_admit_v1_policy_service_proto_goTypes = []any{
 	(*ApplyPolicyRequest)(nil),    // 0: admit.v1.ApplyPolicyRequest
 	(*ApplyPolicyResponse)(nil),   // 1: admit.v1.ApplyPolicyResponse
-	(*GetPolicyRequest)(nil),      // 2: admit.v1.GetPolicyRequest
-	(*GetPolicyResponse)(nil),     // 3: admit.v1.GetPolicyResponse
-	(*PauseRequest)(nil),          // 4: admit.v1.PauseRequest
-	(*PauseResponse)(nil),         // 5: admit.v1.PauseResponse
-	(*ResumeRequest)(nil),         // 6: admit.v1.ResumeRequest
-	(*ResumeResponse)(nil),        // 7: admit.v1.ResumeResponse
-	(*Policy)(nil),                // 8: admit.v1.Policy
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*Draining)(nil),              // 2: admit.v1.Draining
+	(*PutTenantsRequest)(nil),     // 3: admit.v1.PutTenantsRequest
+	(*TenantPut)(nil),             // 4: admit.v1.TenantPut
+	(*PutTenantsResponse)(nil),    // 5: admit.v1.PutTenantsResponse
+	(*GetPolicyRequest)(nil),      // 6: admit.v1.GetPolicyRequest
+	(*GetPolicyResponse)(nil),     // 7: admit.v1.GetPolicyResponse
+	(*PauseRequest)(nil),          // 8: admit.v1.PauseRequest
+	(*PauseResponse)(nil),         // 9: admit.v1.PauseResponse
+	(*ResumeRequest)(nil),         // 10: admit.v1.ResumeRequest
+	(*ResumeResponse)(nil),        // 11: admit.v1.ResumeResponse
+	(*Policy)(nil),                // 12: admit.v1.Policy
+	(*Tenant)(nil),                // 13: admit.v1.Tenant
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 }
 var file_admit_v1_policy_service_proto_depIdxs = []int32{
-	8, // 0: admit.v1.ApplyPolicyRequest.policy:type_name -> admit.v1.Policy
-	8, // 1: admit.v1.GetPolicyResponse.policy:type_name -> admit.v1.Policy
-	9, // 2: admit.v1.GetPolicyResponse.applied_at:type_name -> google.protobuf.Timestamp
-	0, // 3: admit.v1.PolicyService.ApplyPolicy:input_type -> admit.v1.ApplyPolicyRequest
-	2, // 4: admit.v1.PolicyService.GetPolicy:input_type -> admit.v1.GetPolicyRequest
-	4, // 5: admit.v1.PolicyService.Pause:input_type -> admit.v1.PauseRequest
-	6, // 6: admit.v1.PolicyService.Resume:input_type -> admit.v1.ResumeRequest
-	1, // 7: admit.v1.PolicyService.ApplyPolicy:output_type -> admit.v1.ApplyPolicyResponse
-	3, // 8: admit.v1.PolicyService.GetPolicy:output_type -> admit.v1.GetPolicyResponse
-	5, // 9: admit.v1.PolicyService.Pause:output_type -> admit.v1.PauseResponse
-	7, // 10: admit.v1.PolicyService.Resume:output_type -> admit.v1.ResumeResponse
-	7, // [7:11] is the sub-list for method output_type
-	3, // [3:7] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	12, // 0: admit.v1.ApplyPolicyRequest.policy:type_name -> admit.v1.Policy
+	2,  // 1: admit.v1.ApplyPolicyResponse.draining:type_name -> admit.v1.Draining
+	4,  // 2: admit.v1.PutTenantsRequest.rows:type_name -> admit.v1.TenantPut
+	13, // 3: admit.v1.TenantPut.tenant:type_name -> admit.v1.Tenant
+	12, // 4: admit.v1.GetPolicyResponse.policy:type_name -> admit.v1.Policy
+	14, // 5: admit.v1.GetPolicyResponse.applied_at:type_name -> google.protobuf.Timestamp
+	0,  // 6: admit.v1.PolicyService.ApplyPolicy:input_type -> admit.v1.ApplyPolicyRequest
+	6,  // 7: admit.v1.PolicyService.GetPolicy:input_type -> admit.v1.GetPolicyRequest
+	3,  // 8: admit.v1.PolicyService.PutTenants:input_type -> admit.v1.PutTenantsRequest
+	8,  // 9: admit.v1.PolicyService.Pause:input_type -> admit.v1.PauseRequest
+	10, // 10: admit.v1.PolicyService.Resume:input_type -> admit.v1.ResumeRequest
+	1,  // 11: admit.v1.PolicyService.ApplyPolicy:output_type -> admit.v1.ApplyPolicyResponse
+	7,  // 12: admit.v1.PolicyService.GetPolicy:output_type -> admit.v1.GetPolicyResponse
+	5,  // 13: admit.v1.PolicyService.PutTenants:output_type -> admit.v1.PutTenantsResponse
+	9,  // 14: admit.v1.PolicyService.Pause:output_type -> admit.v1.PauseResponse
+	11, // 15: admit.v1.PolicyService.Resume:output_type -> admit.v1.ResumeResponse
+	11, // [11:16] is the sub-list for method output_type
+	6,  // [6:11] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_policy_service_proto_init() }
@@ -624,12 +922,12 @@ func file_admit_v1_policy_service_proto_init() {
 	}
 	file_admit_v1_policy_proto_init()
 	file_admit_v1_policy_service_proto_msgTypes[0].OneofWrappers = []any{}
-	file_admit_v1_policy_service_proto_msgTypes[4].OneofWrappers = []any{
+	file_admit_v1_policy_service_proto_msgTypes[8].OneofWrappers = []any{
 		(*PauseRequest_Tenant)(nil),
 		(*PauseRequest_Lane)(nil),
 		(*PauseRequest_Bucket)(nil),
 	}
-	file_admit_v1_policy_service_proto_msgTypes[6].OneofWrappers = []any{
+	file_admit_v1_policy_service_proto_msgTypes[10].OneofWrappers = []any{
 		(*ResumeRequest_Tenant)(nil),
 		(*ResumeRequest_Lane)(nil),
 		(*ResumeRequest_Bucket)(nil),
@@ -640,7 +938,7 @@ func file_admit_v1_policy_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_policy_service_proto_rawDesc), len(file_admit_v1_policy_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,6 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	PolicyService_ApplyPolicy_FullMethodName = "/admit.v1.PolicyService/ApplyPolicy"
 	PolicyService_GetPolicy_FullMethodName   = "/admit.v1.PolicyService/GetPolicy"
+	PolicyService_PutTenants_FullMethodName  = "/admit.v1.PolicyService/PutTenants"
 	PolicyService_Pause_FullMethodName       = "/admit.v1.PolicyService/Pause"
 	PolicyService_Resume_FullMethodName      = "/admit.v1.PolicyService/Resume"
 )
@@ -35,16 +36,42 @@ type PolicyServiceClient interface {
 	// Buckets keep what was used of them; permits live on, above a lowered cap
 	// too; entries stay. A policy equal to the present one changes nothing.
 	//
+	// A pool, lane or category that is to go and still has permits or entries is
+	// refused as IN_USE, unless `drain` is set. A pool that drains takes nothing
+	// new: Acquire, Schedule, ReportDemand and PutTenants say POOL_NOT_FOUND. What
+	// it has goes on as under the policy before: its permits are renewed and
+	// released, its entries are claimed and retried, and it is gone when it has
+	// neither. A lane that drains is the same: no category leads to it, it comes
+	// below all others, and NextDue serves it until it is empty. Entries of a
+	// category that is gone keep the lane that it meant. To stop what is left, pause
+	// it or unschedule it; to move it, schedule it again. A recurring entry goes on
+	// until it is unscheduled or moved, and dead entries count until they are
+	// purged. A policy that has the pool or the lane again ends the drain.
+	//
 	// Errors: INVALID_ARGUMENT (POLICY_INVALID, every violation at once),
-	// FAILED_PRECONDITION (REVISION_CONFLICT; IN_USE: a pool, lane or category
-	// that is to go still has permits or entries), UNAVAILABLE.
+	// FAILED_PRECONDITION (REVISION_CONFLICT, IN_USE), UNAVAILABLE.
 	ApplyPolicy(ctx context.Context, in *ApplyPolicyRequest, opts ...grpc.CallOption) (*ApplyPolicyResponse, error)
 	// GetPolicy returns the policy in force as it was applied.
 	GetPolicy(ctx context.Context, in *GetPolicyRequest, opts ...grpc.CallOption) (*GetPolicyResponse, error)
+	// PutTenants gives tenants of a pool rows of their own. A row stands in place
+	// of the policy's override and acts at once: what it leaves open is the
+	// default's. Either all rows are put or none; to put the same again changes
+	// nothing.
+	//
+	// Rows outlive policies. A part that the policy in force has no place for (a
+	// lane or bucket that is gone, numbers that do not fit the bucket) is as if it
+	// were left open, until it fits again. Rows go with their pool.
+	//
+	// Errors: INVALID_ARGUMENT (a row that does not fit the policy in force),
+	// NOT_FOUND (POOL_NOT_FOUND), FAILED_PRECONDITION (LIMIT_REACHED:
+	// limits.tenant_rows).
+	PutTenants(ctx context.Context, in *PutTenantsRequest, opts ...grpc.CallOption) (*PutTenantsResponse, error)
 	// Pause holds a tenant, a lane or a bucket until it is resumed. Permits that
 	// are out live on; entries stay due. Pausing what is paused changes nothing.
 	//
-	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, TARGET_NOT_FOUND).
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, TARGET_NOT_FOUND,
+	// UNKNOWN_TENANT), FAILED_PRECONDITION (LIMIT_REACHED: a tenant that is not
+	// known becomes so, within limits.tenants and limits.new_tenants_per_second).
 	Pause(ctx context.Context, in *PauseRequest, opts ...grpc.CallOption) (*PauseResponse, error)
 	// Resume lifts a pause, of a bucket also one that a provider's 429 set, of a
 	// tenant also those of its own buckets.
@@ -82,6 +109,16 @@ func (c *policyServiceClient) GetPolicy(ctx context.Context, in *GetPolicyReques
 	return out, nil
 }
 
+func (c *policyServiceClient) PutTenants(ctx context.Context, in *PutTenantsRequest, opts ...grpc.CallOption) (*PutTenantsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PutTenantsResponse)
+	err := c.cc.Invoke(ctx, PolicyService_PutTenants_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *policyServiceClient) Pause(ctx context.Context, in *PauseRequest, opts ...grpc.CallOption) (*PauseResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(PauseResponse)
@@ -112,16 +149,42 @@ type PolicyServiceServer interface {
 	// Buckets keep what was used of them; permits live on, above a lowered cap
 	// too; entries stay. A policy equal to the present one changes nothing.
 	//
+	// A pool, lane or category that is to go and still has permits or entries is
+	// refused as IN_USE, unless `drain` is set. A pool that drains takes nothing
+	// new: Acquire, Schedule, ReportDemand and PutTenants say POOL_NOT_FOUND. What
+	// it has goes on as under the policy before: its permits are renewed and
+	// released, its entries are claimed and retried, and it is gone when it has
+	// neither. A lane that drains is the same: no category leads to it, it comes
+	// below all others, and NextDue serves it until it is empty. Entries of a
+	// category that is gone keep the lane that it meant. To stop what is left, pause
+	// it or unschedule it; to move it, schedule it again. A recurring entry goes on
+	// until it is unscheduled or moved, and dead entries count until they are
+	// purged. A policy that has the pool or the lane again ends the drain.
+	//
 	// Errors: INVALID_ARGUMENT (POLICY_INVALID, every violation at once),
-	// FAILED_PRECONDITION (REVISION_CONFLICT; IN_USE: a pool, lane or category
-	// that is to go still has permits or entries), UNAVAILABLE.
+	// FAILED_PRECONDITION (REVISION_CONFLICT, IN_USE), UNAVAILABLE.
 	ApplyPolicy(context.Context, *ApplyPolicyRequest) (*ApplyPolicyResponse, error)
 	// GetPolicy returns the policy in force as it was applied.
 	GetPolicy(context.Context, *GetPolicyRequest) (*GetPolicyResponse, error)
+	// PutTenants gives tenants of a pool rows of their own. A row stands in place
+	// of the policy's override and acts at once: what it leaves open is the
+	// default's. Either all rows are put or none; to put the same again changes
+	// nothing.
+	//
+	// Rows outlive policies. A part that the policy in force has no place for (a
+	// lane or bucket that is gone, numbers that do not fit the bucket) is as if it
+	// were left open, until it fits again. Rows go with their pool.
+	//
+	// Errors: INVALID_ARGUMENT (a row that does not fit the policy in force),
+	// NOT_FOUND (POOL_NOT_FOUND), FAILED_PRECONDITION (LIMIT_REACHED:
+	// limits.tenant_rows).
+	PutTenants(context.Context, *PutTenantsRequest) (*PutTenantsResponse, error)
 	// Pause holds a tenant, a lane or a bucket until it is resumed. Permits that
 	// are out live on; entries stay due. Pausing what is paused changes nothing.
 	//
-	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, TARGET_NOT_FOUND).
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, TARGET_NOT_FOUND,
+	// UNKNOWN_TENANT), FAILED_PRECONDITION (LIMIT_REACHED: a tenant that is not
+	// known becomes so, within limits.tenants and limits.new_tenants_per_second).
 	Pause(context.Context, *PauseRequest) (*PauseResponse, error)
 	// Resume lifts a pause, of a bucket also one that a provider's 429 set, of a
 	// tenant also those of its own buckets.
@@ -144,6 +207,9 @@ func (UnimplementedPolicyServiceServer) ApplyPolicy(context.Context, *ApplyPolic
 }
 func (UnimplementedPolicyServiceServer) GetPolicy(context.Context, *GetPolicyRequest) (*GetPolicyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetPolicy not implemented")
+}
+func (UnimplementedPolicyServiceServer) PutTenants(context.Context, *PutTenantsRequest) (*PutTenantsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PutTenants not implemented")
 }
 func (UnimplementedPolicyServiceServer) Pause(context.Context, *PauseRequest) (*PauseResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Pause not implemented")
@@ -208,6 +274,24 @@ func _PolicyService_GetPolicy_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PolicyService_PutTenants_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PutTenantsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).PutTenants(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_PutTenants_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).PutTenants(ctx, req.(*PutTenantsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _PolicyService_Pause_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(PauseRequest)
 	if err := dec(in); err != nil {
@@ -258,6 +342,10 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetPolicy",
 			Handler:    _PolicyService_GetPolicy_Handler,
+		},
+		{
+			MethodName: "PutTenants",
+			Handler:    _PolicyService_PutTenants_Handler,
 		},
 		{
 			MethodName: "Pause",

@@ -22,6 +22,403 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Where a tenant's numbers come from.
+type TenantStatus_Source int32
+
+const (
+	// Not set.
+	TenantStatus_SOURCE_UNSPECIFIED TenantStatus_Source = 0
+	// The policy's defaults.
+	TenantStatus_SOURCE_DEFAULT TenantStatus_Source = 1
+	// The policy's override.
+	TenantStatus_SOURCE_POLICY TenantStatus_Source = 2
+	// Its row, see PutTenants.
+	TenantStatus_SOURCE_PUT TenantStatus_Source = 3
+)
+
+// Enum value maps for TenantStatus_Source.
+var (
+	TenantStatus_Source_name = map[int32]string{
+		0: "SOURCE_UNSPECIFIED",
+		1: "SOURCE_DEFAULT",
+		2: "SOURCE_POLICY",
+		3: "SOURCE_PUT",
+	}
+	TenantStatus_Source_value = map[string]int32{
+		"SOURCE_UNSPECIFIED": 0,
+		"SOURCE_DEFAULT":     1,
+		"SOURCE_POLICY":      2,
+		"SOURCE_PUT":         3,
+	}
+)
+
+func (x TenantStatus_Source) Enum() *TenantStatus_Source {
+	p := new(TenantStatus_Source)
+	*p = x
+	return p
+}
+
+func (x TenantStatus_Source) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TenantStatus_Source) Descriptor() protoreflect.EnumDescriptor {
+	return file_admit_v1_status_service_proto_enumTypes[0].Descriptor()
+}
+
+func (TenantStatus_Source) Type() protoreflect.EnumType {
+	return &file_admit_v1_status_service_proto_enumTypes[0]
+}
+
+func (x TenantStatus_Source) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TenantStatus_Source.Descriptor instead.
+func (TenantStatus_Source) EnumDescriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{4, 0}
+}
+
+// GetTenantRequest names a tenant.
+type GetTenantRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool. Required.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The tenant. Required.
+	Tenant        string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTenantRequest) Reset() {
+	*x = GetTenantRequest{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTenantRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTenantRequest) ProtoMessage() {}
+
+func (x *GetTenantRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTenantRequest.ProtoReflect.Descriptor instead.
+func (*GetTenantRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *GetTenantRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *GetTenantRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+// GetTenantResponse is one tenant.
+type GetTenantResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant *TenantStatus `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The index in the replicated log that the picture shows.
+	LogIndex      uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTenantResponse) Reset() {
+	*x = GetTenantResponse{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTenantResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTenantResponse) ProtoMessage() {}
+
+func (x *GetTenantResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTenantResponse.ProtoReflect.Descriptor instead.
+func (*GetTenantResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *GetTenantResponse) GetTenant() *TenantStatus {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *GetTenantResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
+// ListTenantsRequest selects a page.
+type ListTenantsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool. Required.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The most tenants to return, 1 to 1000. 0 means 100.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The next_page_token of the page before. Empty means the first page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTenantsRequest) Reset() {
+	*x = ListTenantsRequest{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTenantsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTenantsRequest) ProtoMessage() {}
+
+func (x *ListTenantsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTenantsRequest.ProtoReflect.Descriptor instead.
+func (*ListTenantsRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ListTenantsRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *ListTenantsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListTenantsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListTenantsResponse is a page of tenants.
+type ListTenantsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenants, by id.
+	Tenants []*TenantStatus `protobuf:"bytes,1,rep,name=tenants,proto3" json:"tenants,omitempty"`
+	// Asks for the next page. Empty if this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// The index in the replicated log that the page shows.
+	LogIndex      uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTenantsResponse) Reset() {
+	*x = ListTenantsResponse{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTenantsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTenantsResponse) ProtoMessage() {}
+
+func (x *ListTenantsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTenantsResponse.ProtoReflect.Descriptor instead.
+func (*ListTenantsResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ListTenantsResponse) GetTenants() []*TenantStatus {
+	if x != nil {
+		return x.Tenants
+	}
+	return nil
+}
+
+func (x *ListTenantsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListTenantsResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
+// TenantStatus is how one tenant of a pool stands.
+type TenantStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What holds for it, nothing left open but caps that it does not have. Buckets
+	// have the numbers that hold, those of the bucket itself included.
+	Share *Tenant `protobuf:"bytes,1,opt,name=share,proto3" json:"share,omitempty"`
+	// Where the share comes from.
+	Source TenantStatus_Source `protobuf:"varint,2,opt,name=source,proto3,enum=admit.v1.TenantStatus_Source" json:"source,omitempty"`
+	// An operator paused it.
+	Paused bool `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Live permits.
+	Active int64 `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
+	// By how many the permits exceed max_active: it is granted none until they are
+	// back.
+	Debt int64 `protobuf:"varint,5,opt,name=debt,proto3" json:"debt,omitempty"`
+	// Entries, dead ones included.
+	Entries int64 `protobuf:"varint,6,opt,name=entries,proto3" json:"entries,omitempty"`
+	// Its own buckets, in the order of the policy.
+	Buckets       []*BucketHealth `protobuf:"bytes,7,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TenantStatus) Reset() {
+	*x = TenantStatus{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TenantStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TenantStatus) ProtoMessage() {}
+
+func (x *TenantStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TenantStatus.ProtoReflect.Descriptor instead.
+func (*TenantStatus) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *TenantStatus) GetShare() *Tenant {
+	if x != nil {
+		return x.Share
+	}
+	return nil
+}
+
+func (x *TenantStatus) GetSource() TenantStatus_Source {
+	if x != nil {
+		return x.Source
+	}
+	return TenantStatus_SOURCE_UNSPECIFIED
+}
+
+func (x *TenantStatus) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+func (x *TenantStatus) GetActive() int64 {
+	if x != nil {
+		return x.Active
+	}
+	return 0
+}
+
+func (x *TenantStatus) GetDebt() int64 {
+	if x != nil {
+		return x.Debt
+	}
+	return 0
+}
+
+func (x *TenantStatus) GetEntries() int64 {
+	if x != nil {
+		return x.Entries
+	}
+	return 0
+}
+
+func (x *TenantStatus) GetBuckets() []*BucketHealth {
+	if x != nil {
+		return x.Buckets
+	}
+	return nil
+}
+
 // QueueHealthRequest selects pools.
 type QueueHealthRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -33,7 +430,7 @@ type QueueHealthRequest struct {
 
 func (x *QueueHealthRequest) Reset() {
 	*x = QueueHealthRequest{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[0]
+	mi := &file_admit_v1_status_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -45,7 +442,7 @@ func (x *QueueHealthRequest) String() string {
 func (*QueueHealthRequest) ProtoMessage() {}
 
 func (x *QueueHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[0]
+	mi := &file_admit_v1_status_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -58,7 +455,7 @@ func (x *QueueHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueHealthRequest.ProtoReflect.Descriptor instead.
 func (*QueueHealthRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{0}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *QueueHealthRequest) GetPool() string {
@@ -85,7 +482,7 @@ type QueueHealthResponse struct {
 
 func (x *QueueHealthResponse) Reset() {
 	*x = QueueHealthResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[1]
+	mi := &file_admit_v1_status_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -97,7 +494,7 @@ func (x *QueueHealthResponse) String() string {
 func (*QueueHealthResponse) ProtoMessage() {}
 
 func (x *QueueHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[1]
+	mi := &file_admit_v1_status_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -110,7 +507,7 @@ func (x *QueueHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueHealthResponse.ProtoReflect.Descriptor instead.
 func (*QueueHealthResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{1}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *QueueHealthResponse) GetPools() []*PoolHealth {
@@ -168,14 +565,18 @@ type PoolHealth struct {
 	Waiting int64 `protobuf:"varint,11,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Dead entries that were dropped since the pool exists: for their age, or since
 	// their key had too many.
-	Swept         int64 `protobuf:"varint,12,opt,name=swept,proto3" json:"swept,omitempty"`
+	Swept int64 `protobuf:"varint,12,opt,name=swept,proto3" json:"swept,omitempty"`
+	// Whether the policy has the pool no more: it goes when it is empty.
+	Draining bool `protobuf:"varint,20,opt,name=draining,proto3" json:"draining,omitempty"`
+	// How much of each limit is used.
+	Limits        []*LimitHealth `protobuf:"bytes,21,rep,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PoolHealth) Reset() {
 	*x = PoolHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[2]
+	mi := &file_admit_v1_status_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -187,7 +588,7 @@ func (x *PoolHealth) String() string {
 func (*PoolHealth) ProtoMessage() {}
 
 func (x *PoolHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[2]
+	mi := &file_admit_v1_status_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -200,7 +601,7 @@ func (x *PoolHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolHealth.ProtoReflect.Descriptor instead.
 func (*PoolHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{2}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PoolHealth) GetPool() string {
@@ -287,6 +688,85 @@ func (x *PoolHealth) GetSwept() int64 {
 	return 0
 }
 
+func (x *PoolHealth) GetDraining() bool {
+	if x != nil {
+		return x.Draining
+	}
+	return false
+}
+
+func (x *PoolHealth) GetLimits() []*LimitHealth {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// LimitHealth is how full one of the pool's limits is.
+type LimitHealth struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The limit, as in the policy: `entries`, `tenants`, `tenant_rows`,
+	// `request_ids`, `ended_permits`, `new_tenants_per_second`.
+	Limit string `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// What is used of it.
+	Used int64 `protobuf:"varint,2,opt,name=used,proto3" json:"used,omitempty"`
+	// The most.
+	Capacity      int64 `protobuf:"varint,3,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitHealth) Reset() {
+	*x = LimitHealth{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitHealth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitHealth) ProtoMessage() {}
+
+func (x *LimitHealth) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitHealth.ProtoReflect.Descriptor instead.
+func (*LimitHealth) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *LimitHealth) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *LimitHealth) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *LimitHealth) GetCapacity() int64 {
+	if x != nil {
+		return x.Capacity
+	}
+	return 0
+}
+
 // LaneHealth is how one lane stands.
 type LaneHealth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -303,14 +783,16 @@ type LaneHealth struct {
 	// As in LaneState.
 	Yielding bool `protobuf:"varint,6,opt,name=yielding,proto3" json:"yielding,omitempty"`
 	// Requests that wait in line for this lane.
-	Waiting       int64 `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Waiting int64 `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Whether the policy has the lane no more: it goes when it is empty.
+	Draining      bool `protobuf:"varint,20,opt,name=draining,proto3" json:"draining,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LaneHealth) Reset() {
 	*x = LaneHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[3]
+	mi := &file_admit_v1_status_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -322,7 +804,7 @@ func (x *LaneHealth) String() string {
 func (*LaneHealth) ProtoMessage() {}
 
 func (x *LaneHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[3]
+	mi := &file_admit_v1_status_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -335,7 +817,7 @@ func (x *LaneHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneHealth.ProtoReflect.Descriptor instead.
 func (*LaneHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{3}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LaneHealth) GetLane() string {
@@ -387,6 +869,13 @@ func (x *LaneHealth) GetWaiting() int64 {
 	return 0
 }
 
+func (x *LaneHealth) GetDraining() bool {
+	if x != nil {
+		return x.Draining
+	}
+	return false
+}
+
 // BucketHealth is how one bucket stands.
 type BucketHealth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -407,7 +896,7 @@ type BucketHealth struct {
 
 func (x *BucketHealth) Reset() {
 	*x = BucketHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[4]
+	mi := &file_admit_v1_status_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -419,7 +908,7 @@ func (x *BucketHealth) String() string {
 func (*BucketHealth) ProtoMessage() {}
 
 func (x *BucketHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[4]
+	mi := &file_admit_v1_status_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -432,7 +921,7 @@ func (x *BucketHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketHealth.ProtoReflect.Descriptor instead.
 func (*BucketHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{4}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BucketHealth) GetBucket() string {
@@ -474,14 +963,43 @@ var File_admit_v1_status_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1dadmit/v1/status_service.proto\x12\badmit.v1\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\"(\n" +
+	"\x1dadmit/v1/status_service.proto\x12\badmit.v1\x1a\x15admit/v1/policy.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\">\n" +
+	"\x10GetTenantRequest\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenant\"`\n" +
+	"\x11GetTenantResponse\x12.\n" +
+	"\x06tenant\x18\x01 \x01(\v2\x16.admit.v1.TenantStatusR\x06tenant\x12\x1b\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"d\n" +
+	"\x12ListTenantsRequest\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"\x8c\x01\n" +
+	"\x13ListTenantsResponse\x120\n" +
+	"\atenants\x18\x01 \x03(\v2\x16.admit.v1.TenantStatusR\atenants\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\xd6\x02\n" +
+	"\fTenantStatus\x12&\n" +
+	"\x05share\x18\x01 \x01(\v2\x10.admit.v1.TenantR\x05share\x125\n" +
+	"\x06source\x18\x02 \x01(\x0e2\x1d.admit.v1.TenantStatus.SourceR\x06source\x12\x16\n" +
+	"\x06paused\x18\x03 \x01(\bR\x06paused\x12\x16\n" +
+	"\x06active\x18\x04 \x01(\x03R\x06active\x12\x12\n" +
+	"\x04debt\x18\x05 \x01(\x03R\x04debt\x12\x18\n" +
+	"\aentries\x18\x06 \x01(\x03R\aentries\x120\n" +
+	"\abuckets\x18\a \x03(\v2\x16.admit.v1.BucketHealthR\abuckets\"W\n" +
+	"\x06Source\x12\x16\n" +
+	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eSOURCE_DEFAULT\x10\x01\x12\x11\n" +
+	"\rSOURCE_POLICY\x10\x02\x12\x0e\n" +
+	"\n" +
+	"SOURCE_PUT\x10\x03\"(\n" +
 	"\x12QueueHealthRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\"\xc5\x01\n" +
 	"\x13QueueHealthResponse\x12*\n" +
 	"\x05pools\x18\x01 \x03(\v2\x14.admit.v1.PoolHealthR\x05pools\x12<\n" +
 	"\fcluster_time\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\vclusterTime\x12\x1b\n" +
 	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\x12'\n" +
-	"\x0fpolicy_revision\x18\x04 \x01(\x03R\x0epolicyRevision\"\x84\x03\n" +
+	"\x0fpolicy_revision\x18\x04 \x01(\x03R\x0epolicyRevision\"\xcf\x03\n" +
 	"\n" +
 	"PoolHealth\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
@@ -497,8 +1015,14 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\askipped\x18\n" +
 	" \x01(\x03R\askipped\x12\x18\n" +
 	"\awaiting\x18\v \x01(\x03R\awaiting\x12\x14\n" +
-	"\x05swept\x18\f \x01(\x03R\x05sweptB\r\n" +
-	"\v_max_active\"\xd6\x01\n" +
+	"\x05swept\x18\f \x01(\x03R\x05swept\x12\x1a\n" +
+	"\bdraining\x18\x14 \x01(\bR\bdraining\x12-\n" +
+	"\x06limits\x18\x15 \x03(\v2\x15.admit.v1.LimitHealthR\x06limitsB\r\n" +
+	"\v_max_active\"S\n" +
+	"\vLimitHealth\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x12\n" +
+	"\x04used\x18\x02 \x01(\x03R\x04used\x12\x1a\n" +
+	"\bcapacity\x18\x03 \x01(\x03R\bcapacity\"\xf2\x01\n" +
 	"\n" +
 	"LaneHealth\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\tR\x04lane\x12\x14\n" +
@@ -508,16 +1032,19 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\x06active\x18\x04 \x01(\x03R\x06active\x12\x16\n" +
 	"\x06paused\x18\x05 \x01(\bR\x06paused\x12\x1a\n" +
 	"\byielding\x18\x06 \x01(\bR\byielding\x12\x18\n" +
-	"\awaiting\x18\a \x01(\x03R\awaiting\"\xaa\x01\n" +
+	"\awaiting\x18\a \x01(\x03R\awaiting\x12\x1a\n" +
+	"\bdraining\x18\x14 \x01(\bR\bdraining\"\xaa\x01\n" +
 	"\fBucketHealth\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x03R\x05level\x12\x1a\n" +
 	"\bcapacity\x18\x03 \x01(\x03R\bcapacity\x12\x16\n" +
 	"\x06paused\x18\x04 \x01(\bR\x06paused\x128\n" +
 	"\n" +
-	"paused_for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\tpausedFor2[\n" +
+	"paused_for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\tpausedFor2\xed\x01\n" +
 	"\rStatusService\x12J\n" +
-	"\vQueueHealth\x12\x1c.admit.v1.QueueHealthRequest\x1a\x1d.admit.v1.QueueHealthResponseB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
+	"\vQueueHealth\x12\x1c.admit.v1.QueueHealthRequest\x1a\x1d.admit.v1.QueueHealthResponse\x12D\n" +
+	"\tGetTenant\x12\x1a.admit.v1.GetTenantRequest\x1a\x1b.admit.v1.GetTenantResponse\x12J\n" +
+	"\vListTenants\x12\x1c.admit.v1.ListTenantsRequest\x1a\x1d.admit.v1.ListTenantsResponseB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
 var (
 	file_admit_v1_status_service_proto_rawDescOnce sync.Once
@@ -531,31 +1058,50 @@ func file_admit_v1_status_service_proto_rawDescGZIP() []byte {
 	return file_admit_v1_status_service_proto_rawDescData
 }
 
-var file_admit_v1_status_service_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_admit_v1_status_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_admit_v1_status_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_admit_v1_status_service_proto_goTypes = []any{
-	(*QueueHealthRequest)(nil),  // 0: admit.v1.QueueHealthRequest
-	(*QueueHealthResponse)(nil), // 1: admit.v1.QueueHealthResponse
-	(*PoolHealth)(nil),          // 2: admit.v1.PoolHealth
-	(*LaneHealth)(nil),          // 3: admit.v1.LaneHealth
-	(*BucketHealth)(nil),        // 4: admit.v1.BucketHealth
-	(*durationpb.Duration)(nil), // 5: google.protobuf.Duration
-	(*HeldTotal)(nil),           // 6: admit.v1.HeldTotal
+	(TenantStatus_Source)(0),    // 0: admit.v1.TenantStatus.Source
+	(*GetTenantRequest)(nil),    // 1: admit.v1.GetTenantRequest
+	(*GetTenantResponse)(nil),   // 2: admit.v1.GetTenantResponse
+	(*ListTenantsRequest)(nil),  // 3: admit.v1.ListTenantsRequest
+	(*ListTenantsResponse)(nil), // 4: admit.v1.ListTenantsResponse
+	(*TenantStatus)(nil),        // 5: admit.v1.TenantStatus
+	(*QueueHealthRequest)(nil),  // 6: admit.v1.QueueHealthRequest
+	(*QueueHealthResponse)(nil), // 7: admit.v1.QueueHealthResponse
+	(*PoolHealth)(nil),          // 8: admit.v1.PoolHealth
+	(*LimitHealth)(nil),         // 9: admit.v1.LimitHealth
+	(*LaneHealth)(nil),          // 10: admit.v1.LaneHealth
+	(*BucketHealth)(nil),        // 11: admit.v1.BucketHealth
+	(*Tenant)(nil),              // 12: admit.v1.Tenant
+	(*durationpb.Duration)(nil), // 13: google.protobuf.Duration
+	(*HeldTotal)(nil),           // 14: admit.v1.HeldTotal
 }
 var file_admit_v1_status_service_proto_depIdxs = []int32{
-	2, // 0: admit.v1.QueueHealthResponse.pools:type_name -> admit.v1.PoolHealth
-	5, // 1: admit.v1.QueueHealthResponse.cluster_time:type_name -> google.protobuf.Duration
-	3, // 2: admit.v1.PoolHealth.lanes:type_name -> admit.v1.LaneHealth
-	4, // 3: admit.v1.PoolHealth.buckets:type_name -> admit.v1.BucketHealth
-	6, // 4: admit.v1.PoolHealth.held:type_name -> admit.v1.HeldTotal
-	5, // 5: admit.v1.LaneHealth.oldest_age:type_name -> google.protobuf.Duration
-	5, // 6: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
-	0, // 7: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
-	1, // 8: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
-	8, // [8:9] is the sub-list for method output_type
-	7, // [7:8] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	5,  // 0: admit.v1.GetTenantResponse.tenant:type_name -> admit.v1.TenantStatus
+	5,  // 1: admit.v1.ListTenantsResponse.tenants:type_name -> admit.v1.TenantStatus
+	12, // 2: admit.v1.TenantStatus.share:type_name -> admit.v1.Tenant
+	0,  // 3: admit.v1.TenantStatus.source:type_name -> admit.v1.TenantStatus.Source
+	11, // 4: admit.v1.TenantStatus.buckets:type_name -> admit.v1.BucketHealth
+	8,  // 5: admit.v1.QueueHealthResponse.pools:type_name -> admit.v1.PoolHealth
+	13, // 6: admit.v1.QueueHealthResponse.cluster_time:type_name -> google.protobuf.Duration
+	10, // 7: admit.v1.PoolHealth.lanes:type_name -> admit.v1.LaneHealth
+	11, // 8: admit.v1.PoolHealth.buckets:type_name -> admit.v1.BucketHealth
+	14, // 9: admit.v1.PoolHealth.held:type_name -> admit.v1.HeldTotal
+	9,  // 10: admit.v1.PoolHealth.limits:type_name -> admit.v1.LimitHealth
+	13, // 11: admit.v1.LaneHealth.oldest_age:type_name -> google.protobuf.Duration
+	13, // 12: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
+	6,  // 13: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
+	1,  // 14: admit.v1.StatusService.GetTenant:input_type -> admit.v1.GetTenantRequest
+	3,  // 15: admit.v1.StatusService.ListTenants:input_type -> admit.v1.ListTenantsRequest
+	7,  // 16: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
+	2,  // 17: admit.v1.StatusService.GetTenant:output_type -> admit.v1.GetTenantResponse
+	4,  // 18: admit.v1.StatusService.ListTenants:output_type -> admit.v1.ListTenantsResponse
+	16, // [16:19] is the sub-list for method output_type
+	13, // [13:16] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_status_service_proto_init() }
@@ -563,20 +1109,22 @@ func file_admit_v1_status_service_proto_init() {
 	if File_admit_v1_status_service_proto != nil {
 		return
 	}
+	file_admit_v1_policy_proto_init()
 	file_admit_v1_shedding_proto_init()
-	file_admit_v1_status_service_proto_msgTypes[2].OneofWrappers = []any{}
+	file_admit_v1_status_service_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_status_service_proto_rawDesc), len(file_admit_v1_status_service_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   5,
+			NumEnums:      1,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_admit_v1_status_service_proto_goTypes,
 		DependencyIndexes: file_admit_v1_status_service_proto_depIdxs,
+		EnumInfos:         file_admit_v1_status_service_proto_enumTypes,
 		MessageInfos:      file_admit_v1_status_service_proto_msgTypes,
 	}.Build()
 	File_admit_v1_status_service_proto = out.File

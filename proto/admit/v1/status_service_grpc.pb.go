@@ -20,6 +20,8 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	StatusService_QueueHealth_FullMethodName = "/admit.v1.StatusService/QueueHealth"
+	StatusService_GetTenant_FullMethodName   = "/admit.v1.StatusService/GetTenant"
+	StatusService_ListTenants_FullMethodName = "/admit.v1.StatusService/ListTenants"
 )
 
 // StatusServiceClient is the client API for StatusService service.
@@ -33,6 +35,16 @@ type StatusServiceClient interface {
 	//
 	// Errors: NOT_FOUND (POOL_NOT_FOUND).
 	QueueHealth(ctx context.Context, in *QueueHealthRequest, opts ...grpc.CallOption) (*QueueHealthResponse, error)
+	// GetTenant shows one tenant of a pool. One that the pool does not know, and
+	// does not refuse, is shown as it would begin.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, UNKNOWN_TENANT).
+	GetTenant(ctx context.Context, in *GetTenantRequest, opts ...grpc.CallOption) (*GetTenantResponse, error)
+	// ListTenants shows the tenants that the pool knows at present, and those with
+	// an override or a row, by id. Each page is true at its own log_index.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND).
+	ListTenants(ctx context.Context, in *ListTenantsRequest, opts ...grpc.CallOption) (*ListTenantsResponse, error)
 }
 
 type statusServiceClient struct {
@@ -53,6 +65,26 @@ func (c *statusServiceClient) QueueHealth(ctx context.Context, in *QueueHealthRe
 	return out, nil
 }
 
+func (c *statusServiceClient) GetTenant(ctx context.Context, in *GetTenantRequest, opts ...grpc.CallOption) (*GetTenantResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetTenantResponse)
+	err := c.cc.Invoke(ctx, StatusService_GetTenant_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *statusServiceClient) ListTenants(ctx context.Context, in *ListTenantsRequest, opts ...grpc.CallOption) (*ListTenantsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListTenantsResponse)
+	err := c.cc.Invoke(ctx, StatusService_ListTenants_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StatusServiceServer is the server API for StatusService service.
 // All implementations must embed UnimplementedStatusServiceServer
 // for forward compatibility.
@@ -64,6 +96,16 @@ type StatusServiceServer interface {
 	//
 	// Errors: NOT_FOUND (POOL_NOT_FOUND).
 	QueueHealth(context.Context, *QueueHealthRequest) (*QueueHealthResponse, error)
+	// GetTenant shows one tenant of a pool. One that the pool does not know, and
+	// does not refuse, is shown as it would begin.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, UNKNOWN_TENANT).
+	GetTenant(context.Context, *GetTenantRequest) (*GetTenantResponse, error)
+	// ListTenants shows the tenants that the pool knows at present, and those with
+	// an override or a row, by id. Each page is true at its own log_index.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND).
+	ListTenants(context.Context, *ListTenantsRequest) (*ListTenantsResponse, error)
 	mustEmbedUnimplementedStatusServiceServer()
 }
 
@@ -76,6 +118,12 @@ type UnimplementedStatusServiceServer struct{}
 
 func (UnimplementedStatusServiceServer) QueueHealth(context.Context, *QueueHealthRequest) (*QueueHealthResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method QueueHealth not implemented")
+}
+func (UnimplementedStatusServiceServer) GetTenant(context.Context, *GetTenantRequest) (*GetTenantResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetTenant not implemented")
+}
+func (UnimplementedStatusServiceServer) ListTenants(context.Context, *ListTenantsRequest) (*ListTenantsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListTenants not implemented")
 }
 func (UnimplementedStatusServiceServer) mustEmbedUnimplementedStatusServiceServer() {}
 func (UnimplementedStatusServiceServer) testEmbeddedByValue()                       {}
@@ -116,6 +164,42 @@ func _StatusService_QueueHealth_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _StatusService_GetTenant_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetTenantRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StatusServiceServer).GetTenant(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StatusService_GetTenant_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StatusServiceServer).GetTenant(ctx, req.(*GetTenantRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _StatusService_ListTenants_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListTenantsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StatusServiceServer).ListTenants(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StatusService_ListTenants_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StatusServiceServer).ListTenants(ctx, req.(*ListTenantsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // StatusService_ServiceDesc is the grpc.ServiceDesc for StatusService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -126,6 +210,14 @@ var StatusService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "QueueHealth",
 			Handler:    _StatusService_QueueHealth_Handler,
+		},
+		{
+			MethodName: "GetTenant",
+			Handler:    _StatusService_GetTenant_Handler,
+		},
+		{
+			MethodName: "ListTenants",
+			Handler:    _StatusService_ListTenants_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

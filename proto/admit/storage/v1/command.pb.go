@@ -123,6 +123,7 @@ type Op struct {
 	//	*Op_ReportDemand
 	//	*Op_Redrive
 	//	*Op_PurgeDead
+	//	*Op_PutTenants
 	Kind          isOp_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -282,6 +283,15 @@ func (x *Op) GetPurgeDead() *PurgeDead {
 	return nil
 }
 
+func (x *Op) GetPutTenants() *PutTenants {
+	if x != nil {
+		if x, ok := x.Kind.(*Op_PutTenants); ok {
+			return x.PutTenants
+		}
+	}
+	return nil
+}
+
 type isOp_Kind interface {
 	isOp_Kind()
 }
@@ -351,6 +361,11 @@ type Op_PurgeDead struct {
 	PurgeDead *PurgeDead `protobuf:"bytes,13,opt,name=purge_dead,json=purgeDead,proto3,oneof"`
 }
 
+type Op_PutTenants struct {
+	// Gives tenants rows of their own.
+	PutTenants *PutTenants `protobuf:"bytes,20,opt,name=put_tenants,json=putTenants,proto3,oneof"`
+}
+
 func (*Op_TermStart) isOp_Kind() {}
 
 func (*Op_ApplyPolicy) isOp_Kind() {}
@@ -376,6 +391,8 @@ func (*Op_ReportDemand) isOp_Kind() {}
 func (*Op_Redrive) isOp_Kind() {}
 
 func (*Op_PurgeDead) isOp_Kind() {}
+
+func (*Op_PutTenants) isOp_Kind() {}
 
 // TermStart opens a leader's term.
 type TermStart struct {
@@ -431,8 +448,10 @@ type ApplyPolicy struct {
 	Policy *Policy `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
 	// The revision that must be in force, or -1 for any.
 	ExpectedRevision int64 `protobuf:"zigzag64,2,opt,name=expected_revision,json=expectedRevision,proto3" json:"expected_revision,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Whether what is in use and not in it is to drain.
+	Drain         bool `protobuf:"varint,3,opt,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApplyPolicy) Reset() {
@@ -479,6 +498,123 @@ func (x *ApplyPolicy) GetExpectedRevision() int64 {
 	return 0
 }
 
+func (x *ApplyPolicy) GetDrain() bool {
+	if x != nil {
+		return x.Drain
+	}
+	return false
+}
+
+// PutTenants gives tenants rows of their own.
+type PutTenants struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The rows.
+	Rows          []*TenantPut `protobuf:"bytes,2,rep,name=rows,proto3" json:"rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutTenants) Reset() {
+	*x = PutTenants{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutTenants) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutTenants) ProtoMessage() {}
+
+func (x *PutTenants) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutTenants.ProtoReflect.Descriptor instead.
+func (*PutTenants) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *PutTenants) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *PutTenants) GetRows() []*TenantPut {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+// TenantPut is one tenant's row.
+type TenantPut struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The row, or with remove only whose.
+	Tenant *TenantPolicy `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Whether the tenant is to have none.
+	Remove        bool `protobuf:"varint,2,opt,name=remove,proto3" json:"remove,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TenantPut) Reset() {
+	*x = TenantPut{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TenantPut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TenantPut) ProtoMessage() {}
+
+func (x *TenantPut) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TenantPut.ProtoReflect.Descriptor instead.
+func (*TenantPut) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *TenantPut) GetTenant() *TenantPolicy {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+func (x *TenantPut) GetRemove() bool {
+	if x != nil {
+		return x.Remove
+	}
+	return false
+}
+
 // Pause pauses or resumes a target.
 type Pause struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -496,7 +632,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[4]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -508,7 +644,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[4]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -521,7 +657,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{4}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Pause) GetKind() uint32 {
@@ -591,7 +727,7 @@ type Acquire struct {
 
 func (x *Acquire) Reset() {
 	*x = Acquire{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -603,7 +739,7 @@ func (x *Acquire) String() string {
 func (*Acquire) ProtoMessage() {}
 
 func (x *Acquire) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -616,7 +752,7 @@ func (x *Acquire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acquire.ProtoReflect.Descriptor instead.
 func (*Acquire) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{5}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Acquire) GetPool() string {
@@ -737,7 +873,7 @@ type WaiterKey struct {
 
 func (x *WaiterKey) Reset() {
 	*x = WaiterKey{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -749,7 +885,7 @@ func (x *WaiterKey) String() string {
 func (*WaiterKey) ProtoMessage() {}
 
 func (x *WaiterKey) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -762,7 +898,7 @@ func (x *WaiterKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaiterKey.ProtoReflect.Descriptor instead.
 func (*WaiterKey) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{6}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WaiterKey) GetIndex() uint64 {
@@ -790,7 +926,7 @@ type Detach struct {
 
 func (x *Detach) Reset() {
 	*x = Detach{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -802,7 +938,7 @@ func (x *Detach) String() string {
 func (*Detach) ProtoMessage() {}
 
 func (x *Detach) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -815,7 +951,7 @@ func (x *Detach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detach.ProtoReflect.Descriptor instead.
 func (*Detach) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{7}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Detach) GetWaiter() *WaiterKey {
@@ -844,7 +980,7 @@ type ReportDemand struct {
 
 func (x *ReportDemand) Reset() {
 	*x = ReportDemand{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +992,7 @@ func (x *ReportDemand) String() string {
 func (*ReportDemand) ProtoMessage() {}
 
 func (x *ReportDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +1005,7 @@ func (x *ReportDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDemand.ProtoReflect.Descriptor instead.
 func (*ReportDemand) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{8}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ReportDemand) GetPool() string {
@@ -938,7 +1074,7 @@ type NextDue struct {
 
 func (x *NextDue) Reset() {
 	*x = NextDue{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -950,7 +1086,7 @@ func (x *NextDue) String() string {
 func (*NextDue) ProtoMessage() {}
 
 func (x *NextDue) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -963,7 +1099,7 @@ func (x *NextDue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextDue.ProtoReflect.Descriptor instead.
 func (*NextDue) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{9}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NextDue) GetPool() string {
@@ -1058,7 +1194,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1070,7 +1206,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1083,7 +1219,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{10}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Node) GetId() string {
@@ -1120,7 +1256,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1268,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1281,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{11}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Renew) GetTokens() []*Token {
@@ -1184,7 +1320,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1332,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1345,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{12}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Release) GetToken() *Token {
@@ -1271,7 +1407,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1283,7 +1419,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1296,7 +1432,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{13}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Token) GetEpoch() uint32 {
@@ -1340,7 +1476,7 @@ type Schedule struct {
 
 func (x *Schedule) Reset() {
 	*x = Schedule{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1488,7 @@ func (x *Schedule) String() string {
 func (*Schedule) ProtoMessage() {}
 
 func (x *Schedule) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1501,7 @@ func (x *Schedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Schedule.ProtoReflect.Descriptor instead.
 func (*Schedule) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{14}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Schedule) GetPool() string {
@@ -1413,7 +1549,7 @@ type EntrySpec struct {
 
 func (x *EntrySpec) Reset() {
 	*x = EntrySpec{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1425,7 +1561,7 @@ func (x *EntrySpec) String() string {
 func (*EntrySpec) ProtoMessage() {}
 
 func (x *EntrySpec) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1438,7 +1574,7 @@ func (x *EntrySpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntrySpec.ProtoReflect.Descriptor instead.
 func (*EntrySpec) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{15}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EntrySpec) GetTenant() string {
@@ -1533,7 +1669,7 @@ type Unschedule struct {
 
 func (x *Unschedule) Reset() {
 	*x = Unschedule{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[16]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +1681,7 @@ func (x *Unschedule) String() string {
 func (*Unschedule) ProtoMessage() {}
 
 func (x *Unschedule) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[16]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +1694,7 @@ func (x *Unschedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unschedule.ProtoReflect.Descriptor instead.
 func (*Unschedule) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{16}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Unschedule) GetPool() string {
@@ -1599,7 +1735,7 @@ type DeadFilter struct {
 
 func (x *DeadFilter) Reset() {
 	*x = DeadFilter{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[17]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1611,7 +1747,7 @@ func (x *DeadFilter) String() string {
 func (*DeadFilter) ProtoMessage() {}
 
 func (x *DeadFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[17]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1624,7 +1760,7 @@ func (x *DeadFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadFilter.ProtoReflect.Descriptor instead.
 func (*DeadFilter) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{17}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DeadFilter) GetTenant() string {
@@ -1670,7 +1806,7 @@ type DeadCursor struct {
 
 func (x *DeadCursor) Reset() {
 	*x = DeadCursor{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[18]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +1818,7 @@ func (x *DeadCursor) String() string {
 func (*DeadCursor) ProtoMessage() {}
 
 func (x *DeadCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[18]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +1831,7 @@ func (x *DeadCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadCursor.ProtoReflect.Descriptor instead.
 func (*DeadCursor) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{18}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeadCursor) GetAfter() uint64 {
@@ -1738,7 +1874,7 @@ type Redrive struct {
 
 func (x *Redrive) Reset() {
 	*x = Redrive{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[19]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1750,7 +1886,7 @@ func (x *Redrive) String() string {
 func (*Redrive) ProtoMessage() {}
 
 func (x *Redrive) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[19]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1763,7 +1899,7 @@ func (x *Redrive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redrive.ProtoReflect.Descriptor instead.
 func (*Redrive) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{19}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Redrive) GetPool() string {
@@ -1818,7 +1954,7 @@ type PurgeDead struct {
 
 func (x *PurgeDead) Reset() {
 	*x = PurgeDead{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[20]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1830,7 +1966,7 @@ func (x *PurgeDead) String() string {
 func (*PurgeDead) ProtoMessage() {}
 
 func (x *PurgeDead) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[20]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1843,7 +1979,7 @@ func (x *PurgeDead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDead.ProtoReflect.Descriptor instead.
 func (*PurgeDead) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{20}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PurgeDead) GetPool() string {
@@ -1883,7 +2019,7 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\bproposal\x18\x01 \x01(\x06R\bproposal\x12\f\n" +
 	"\x01t\x18\x02 \x01(\x03R\x01t\x12\f\n" +
 	"\x01w\x18\x03 \x01(\x03R\x01w\x12&\n" +
-	"\x03ops\x18\x04 \x03(\v2\x14.admit.storage.v1.OpR\x03ops\"\x80\x06\n" +
+	"\x03ops\x18\x04 \x03(\v2\x14.admit.storage.v1.OpR\x03ops\"\xc1\x06\n" +
 	"\x02Op\x12<\n" +
 	"\n" +
 	"term_start\x18\x01 \x01(\v2\x1b.admit.storage.v1.TermStartH\x00R\ttermStart\x12B\n" +
@@ -1902,13 +2038,23 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\rreport_demand\x18\v \x01(\v2\x1e.admit.storage.v1.ReportDemandH\x00R\freportDemand\x125\n" +
 	"\aredrive\x18\f \x01(\v2\x19.admit.storage.v1.RedriveH\x00R\aredrive\x12<\n" +
 	"\n" +
-	"purge_dead\x18\r \x01(\v2\x1b.admit.storage.v1.PurgeDeadH\x00R\tpurgeDeadB\x06\n" +
+	"purge_dead\x18\r \x01(\v2\x1b.admit.storage.v1.PurgeDeadH\x00R\tpurgeDead\x12?\n" +
+	"\vput_tenants\x18\x14 \x01(\v2\x1c.admit.storage.v1.PutTenantsH\x00R\n" +
+	"putTenantsB\x06\n" +
 	"\x04kind\"\x1d\n" +
 	"\tTermStart\x12\x10\n" +
-	"\x03gap\x18\x01 \x01(\x03R\x03gap\"l\n" +
+	"\x03gap\x18\x01 \x01(\x03R\x03gap\"\x82\x01\n" +
 	"\vApplyPolicy\x120\n" +
 	"\x06policy\x18\x01 \x01(\v2\x18.admit.storage.v1.PolicyR\x06policy\x12+\n" +
-	"\x11expected_revision\x18\x02 \x01(\x12R\x10expectedRevision\"[\n" +
+	"\x11expected_revision\x18\x02 \x01(\x12R\x10expectedRevision\x12\x14\n" +
+	"\x05drain\x18\x03 \x01(\bR\x05drain\"Q\n" +
+	"\n" +
+	"PutTenants\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12/\n" +
+	"\x04rows\x18\x02 \x03(\v2\x1b.admit.storage.v1.TenantPutR\x04rows\"[\n" +
+	"\tTenantPut\x126\n" +
+	"\x06tenant\x18\x01 \x01(\v2\x1e.admit.storage.v1.TenantPolicyR\x06tenant\x12\x16\n" +
+	"\x06remove\x18\x02 \x01(\bR\x06remove\"[\n" +
 	"\x05Pause\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x12\n" +
@@ -2041,63 +2187,69 @@ func file_admit_storage_v1_command_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_command_proto_rawDescData
 }
 
-var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_admit_storage_v1_command_proto_goTypes = []any{
 	(*Command)(nil),      // 0: admit.storage.v1.Command
 	(*Op)(nil),           // 1: admit.storage.v1.Op
 	(*TermStart)(nil),    // 2: admit.storage.v1.TermStart
 	(*ApplyPolicy)(nil),  // 3: admit.storage.v1.ApplyPolicy
-	(*Pause)(nil),        // 4: admit.storage.v1.Pause
-	(*Acquire)(nil),      // 5: admit.storage.v1.Acquire
-	(*WaiterKey)(nil),    // 6: admit.storage.v1.WaiterKey
-	(*Detach)(nil),       // 7: admit.storage.v1.Detach
-	(*ReportDemand)(nil), // 8: admit.storage.v1.ReportDemand
-	(*NextDue)(nil),      // 9: admit.storage.v1.NextDue
-	(*Node)(nil),         // 10: admit.storage.v1.Node
-	(*Renew)(nil),        // 11: admit.storage.v1.Renew
-	(*Release)(nil),      // 12: admit.storage.v1.Release
-	(*Token)(nil),        // 13: admit.storage.v1.Token
-	(*Schedule)(nil),     // 14: admit.storage.v1.Schedule
-	(*EntrySpec)(nil),    // 15: admit.storage.v1.EntrySpec
-	(*Unschedule)(nil),   // 16: admit.storage.v1.Unschedule
-	(*DeadFilter)(nil),   // 17: admit.storage.v1.DeadFilter
-	(*DeadCursor)(nil),   // 18: admit.storage.v1.DeadCursor
-	(*Redrive)(nil),      // 19: admit.storage.v1.Redrive
-	(*PurgeDead)(nil),    // 20: admit.storage.v1.PurgeDead
-	nil,                  // 21: admit.storage.v1.NextDue.LaneLimitsEntry
-	(*Policy)(nil),       // 22: admit.storage.v1.Policy
+	(*PutTenants)(nil),   // 4: admit.storage.v1.PutTenants
+	(*TenantPut)(nil),    // 5: admit.storage.v1.TenantPut
+	(*Pause)(nil),        // 6: admit.storage.v1.Pause
+	(*Acquire)(nil),      // 7: admit.storage.v1.Acquire
+	(*WaiterKey)(nil),    // 8: admit.storage.v1.WaiterKey
+	(*Detach)(nil),       // 9: admit.storage.v1.Detach
+	(*ReportDemand)(nil), // 10: admit.storage.v1.ReportDemand
+	(*NextDue)(nil),      // 11: admit.storage.v1.NextDue
+	(*Node)(nil),         // 12: admit.storage.v1.Node
+	(*Renew)(nil),        // 13: admit.storage.v1.Renew
+	(*Release)(nil),      // 14: admit.storage.v1.Release
+	(*Token)(nil),        // 15: admit.storage.v1.Token
+	(*Schedule)(nil),     // 16: admit.storage.v1.Schedule
+	(*EntrySpec)(nil),    // 17: admit.storage.v1.EntrySpec
+	(*Unschedule)(nil),   // 18: admit.storage.v1.Unschedule
+	(*DeadFilter)(nil),   // 19: admit.storage.v1.DeadFilter
+	(*DeadCursor)(nil),   // 20: admit.storage.v1.DeadCursor
+	(*Redrive)(nil),      // 21: admit.storage.v1.Redrive
+	(*PurgeDead)(nil),    // 22: admit.storage.v1.PurgeDead
+	nil,                  // 23: admit.storage.v1.NextDue.LaneLimitsEntry
+	(*Policy)(nil),       // 24: admit.storage.v1.Policy
+	(*TenantPolicy)(nil), // 25: admit.storage.v1.TenantPolicy
 }
 var file_admit_storage_v1_command_proto_depIdxs = []int32{
 	1,  // 0: admit.storage.v1.Command.ops:type_name -> admit.storage.v1.Op
 	2,  // 1: admit.storage.v1.Op.term_start:type_name -> admit.storage.v1.TermStart
 	3,  // 2: admit.storage.v1.Op.apply_policy:type_name -> admit.storage.v1.ApplyPolicy
-	4,  // 3: admit.storage.v1.Op.pause:type_name -> admit.storage.v1.Pause
-	5,  // 4: admit.storage.v1.Op.acquire:type_name -> admit.storage.v1.Acquire
-	9,  // 5: admit.storage.v1.Op.next_due:type_name -> admit.storage.v1.NextDue
-	11, // 6: admit.storage.v1.Op.renew:type_name -> admit.storage.v1.Renew
-	12, // 7: admit.storage.v1.Op.release:type_name -> admit.storage.v1.Release
-	14, // 8: admit.storage.v1.Op.schedule:type_name -> admit.storage.v1.Schedule
-	16, // 9: admit.storage.v1.Op.unschedule:type_name -> admit.storage.v1.Unschedule
-	7,  // 10: admit.storage.v1.Op.detach:type_name -> admit.storage.v1.Detach
-	8,  // 11: admit.storage.v1.Op.report_demand:type_name -> admit.storage.v1.ReportDemand
-	19, // 12: admit.storage.v1.Op.redrive:type_name -> admit.storage.v1.Redrive
-	20, // 13: admit.storage.v1.Op.purge_dead:type_name -> admit.storage.v1.PurgeDead
-	22, // 14: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
-	6,  // 15: admit.storage.v1.Detach.waiter:type_name -> admit.storage.v1.WaiterKey
-	21, // 16: admit.storage.v1.NextDue.lane_limits:type_name -> admit.storage.v1.NextDue.LaneLimitsEntry
-	10, // 17: admit.storage.v1.NextDue.node:type_name -> admit.storage.v1.Node
-	13, // 18: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
-	13, // 19: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
-	15, // 20: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
-	17, // 21: admit.storage.v1.Redrive.filter:type_name -> admit.storage.v1.DeadFilter
-	18, // 22: admit.storage.v1.Redrive.from:type_name -> admit.storage.v1.DeadCursor
-	17, // 23: admit.storage.v1.PurgeDead.filter:type_name -> admit.storage.v1.DeadFilter
-	18, // 24: admit.storage.v1.PurgeDead.from:type_name -> admit.storage.v1.DeadCursor
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	6,  // 3: admit.storage.v1.Op.pause:type_name -> admit.storage.v1.Pause
+	7,  // 4: admit.storage.v1.Op.acquire:type_name -> admit.storage.v1.Acquire
+	11, // 5: admit.storage.v1.Op.next_due:type_name -> admit.storage.v1.NextDue
+	13, // 6: admit.storage.v1.Op.renew:type_name -> admit.storage.v1.Renew
+	14, // 7: admit.storage.v1.Op.release:type_name -> admit.storage.v1.Release
+	16, // 8: admit.storage.v1.Op.schedule:type_name -> admit.storage.v1.Schedule
+	18, // 9: admit.storage.v1.Op.unschedule:type_name -> admit.storage.v1.Unschedule
+	9,  // 10: admit.storage.v1.Op.detach:type_name -> admit.storage.v1.Detach
+	10, // 11: admit.storage.v1.Op.report_demand:type_name -> admit.storage.v1.ReportDemand
+	21, // 12: admit.storage.v1.Op.redrive:type_name -> admit.storage.v1.Redrive
+	22, // 13: admit.storage.v1.Op.purge_dead:type_name -> admit.storage.v1.PurgeDead
+	4,  // 14: admit.storage.v1.Op.put_tenants:type_name -> admit.storage.v1.PutTenants
+	24, // 15: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
+	5,  // 16: admit.storage.v1.PutTenants.rows:type_name -> admit.storage.v1.TenantPut
+	25, // 17: admit.storage.v1.TenantPut.tenant:type_name -> admit.storage.v1.TenantPolicy
+	8,  // 18: admit.storage.v1.Detach.waiter:type_name -> admit.storage.v1.WaiterKey
+	23, // 19: admit.storage.v1.NextDue.lane_limits:type_name -> admit.storage.v1.NextDue.LaneLimitsEntry
+	12, // 20: admit.storage.v1.NextDue.node:type_name -> admit.storage.v1.Node
+	15, // 21: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
+	15, // 22: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
+	17, // 23: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
+	19, // 24: admit.storage.v1.Redrive.filter:type_name -> admit.storage.v1.DeadFilter
+	20, // 25: admit.storage.v1.Redrive.from:type_name -> admit.storage.v1.DeadCursor
+	19, // 26: admit.storage.v1.PurgeDead.filter:type_name -> admit.storage.v1.DeadFilter
+	20, // 27: admit.storage.v1.PurgeDead.from:type_name -> admit.storage.v1.DeadCursor
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_command_proto_init() }
@@ -2120,6 +2272,7 @@ func file_admit_storage_v1_command_proto_init() {
 		(*Op_ReportDemand)(nil),
 		(*Op_Redrive)(nil),
 		(*Op_PurgeDead)(nil),
+		(*Op_PutTenants)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2127,7 +2280,7 @@ func file_admit_storage_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_command_proto_rawDesc), len(file_admit_storage_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

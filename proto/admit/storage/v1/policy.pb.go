@@ -103,6 +103,8 @@ type PoolPolicy struct {
 	Shadow bool `protobuf:"varint,15,opt,name=shadow,proto3" json:"shadow,omitempty"`
 	// How long dead entries are kept.
 	DeadRetention int64 `protobuf:"varint,16,opt,name=dead_retention,json=deadRetention,proto3" json:"dead_retention,omitempty"`
+	// Whether tenants without a word of their own are refused.
+	RefuseUnknown bool `protobuf:"varint,20,opt,name=refuse_unknown,json=refuseUnknown,proto3" json:"refuse_unknown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -247,6 +249,13 @@ func (x *PoolPolicy) GetDeadRetention() int64 {
 		return x.DeadRetention
 	}
 	return 0
+}
+
+func (x *PoolPolicy) GetRefuseUnknown() bool {
+	if x != nil {
+		return x.RefuseUnknown
+	}
+	return false
 }
 
 // CadencePolicy is a rhythm of recurring entries.
@@ -673,7 +682,9 @@ type TenantPolicy struct {
 	// The lane for work without a category.
 	Lane string `protobuf:"bytes,5,opt,name=lane,proto3" json:"lane,omitempty"`
 	// From TENANT bucket to this tenant's numbers.
-	Buckets       map[string]*BucketOverride `protobuf:"bytes,6,rep,name=buckets,proto3" json:"buckets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Buckets map[string]*BucketOverride `protobuf:"bytes,6,rep,name=buckets,proto3" json:"buckets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// From lane to the most live permits there and below.
+	LaneMaxActive map[string]int64 `protobuf:"bytes,7,rep,name=lane_max_active,json=laneMaxActive,proto3" json:"lane_max_active,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -746,6 +757,13 @@ func (x *TenantPolicy) GetLane() string {
 func (x *TenantPolicy) GetBuckets() map[string]*BucketOverride {
 	if x != nil {
 		return x.Buckets
+	}
+	return nil
+}
+
+func (x *TenantPolicy) GetLaneMaxActive() map[string]int64 {
+	if x != nil {
+		return x.LaneMaxActive
 	}
 	return nil
 }
@@ -905,7 +923,11 @@ type LimitsPolicy struct {
 	// Requests of one tenant that wait.
 	WaitingPerTenant int64 `protobuf:"varint,7,opt,name=waiting_per_tenant,json=waitingPerTenant,proto3" json:"waiting_per_tenant,omitempty"`
 	// Jobs remembered as done.
-	DedupeKeys    int64 `protobuf:"varint,8,opt,name=dedupe_keys,json=dedupeKeys,proto3" json:"dedupe_keys,omitempty"`
+	DedupeKeys int64 `protobuf:"varint,8,opt,name=dedupe_keys,json=dedupeKeys,proto3" json:"dedupe_keys,omitempty"`
+	// Tenants that may be new in a second.
+	NewTenantsPerSecond int64 `protobuf:"varint,20,opt,name=new_tenants_per_second,json=newTenantsPerSecond,proto3" json:"new_tenants_per_second,omitempty"`
+	// Rows of tenants' own.
+	TenantRows    int64 `protobuf:"varint,21,opt,name=tenant_rows,json=tenantRows,proto3" json:"tenant_rows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -996,13 +1018,27 @@ func (x *LimitsPolicy) GetDedupeKeys() int64 {
 	return 0
 }
 
+func (x *LimitsPolicy) GetNewTenantsPerSecond() int64 {
+	if x != nil {
+		return x.NewTenantsPerSecond
+	}
+	return 0
+}
+
+func (x *LimitsPolicy) GetTenantRows() int64 {
+	if x != nil {
+		return x.TenantRows
+	}
+	return 0
+}
+
 var File_admit_storage_v1_policy_proto protoreflect.FileDescriptor
 
 const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x1dadmit/storage/v1/policy.proto\x12\x10admit.storage.v1\"<\n" +
 	"\x06Policy\x122\n" +
-	"\x05pools\x18\x01 \x03(\v2\x1c.admit.storage.v1.PoolPolicyR\x05pools\"\xa8\x06\n" +
+	"\x05pools\x18\x01 \x03(\v2\x1c.admit.storage.v1.PoolPolicyR\x05pools\"\xcf\x06\n" +
 	"\n" +
 	"PoolPolicy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
@@ -1025,7 +1061,8 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\x0flock_max_active\x18\r \x01(\x03R\rlockMaxActive\x12%\n" +
 	"\x0edone_retention\x18\x0e \x01(\x03R\rdoneRetention\x12\x16\n" +
 	"\x06shadow\x18\x0f \x01(\bR\x06shadow\x12%\n" +
-	"\x0edead_retention\x18\x10 \x01(\x03R\rdeadRetention\x1a=\n" +
+	"\x0edead_retention\x18\x10 \x01(\x03R\rdeadRetention\x12%\n" +
+	"\x0erefuse_unknown\x18\x14 \x01(\bR\rrefuseUnknown\x1a=\n" +
 	"\x0fCategoriesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"a\n" +
@@ -1065,7 +1102,7 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\x06resume\x18\x02 \x01(\x12R\x06resume\x12\x1b\n" +
 	"\tabove_age\x18\x03 \x01(\x03R\baboveAge\x12\x1d\n" +
 	"\n" +
-	"resume_age\x18\x04 \x01(\x03R\tresumeAge\"\xd3\x02\n" +
+	"resume_age\x18\x04 \x01(\x03R\tresumeAge\"\xf0\x03\n" +
 	"\fTenantPolicy\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x03R\x06weight\x12.\n" +
@@ -1073,10 +1110,14 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"max_active\x18\x04 \x01(\x03R\tmaxActive\x12\x12\n" +
 	"\x04lane\x18\x05 \x01(\tR\x04lane\x12E\n" +
-	"\abuckets\x18\x06 \x03(\v2+.admit.storage.v1.TenantPolicy.BucketsEntryR\abuckets\x1a\\\n" +
+	"\abuckets\x18\x06 \x03(\v2+.admit.storage.v1.TenantPolicy.BucketsEntryR\abuckets\x12Y\n" +
+	"\x0flane_max_active\x18\a \x03(\v21.admit.storage.v1.TenantPolicy.LaneMaxActiveEntryR\rlaneMaxActive\x1a\\\n" +
 	"\fBucketsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x126\n" +
-	"\x05value\x18\x02 \x01(\v2 .admit.storage.v1.BucketOverrideR\x05value:\x028\x01B\x13\n" +
+	"\x05value\x18\x02 \x01(\v2 .admit.storage.v1.BucketOverrideR\x05value:\x028\x01\x1a@\n" +
+	"\x12LaneMaxActiveEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\x13\n" +
 	"\x11_preferred_active\"v\n" +
 	"\x0eBucketOverride\x12\x1a\n" +
 	"\bcapacity\x18\x01 \x01(\x03R\bcapacity\x12\x16\n" +
@@ -1086,7 +1127,7 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\vRetryPolicy\x12!\n" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x03R\x04base\x12\x10\n" +
-	"\x03max\x18\x03 \x01(\x03R\x03max\"\x9f\x02\n" +
+	"\x03max\x18\x03 \x01(\x03R\x03max\"\xf5\x02\n" +
 	"\fLimitsPolicy\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x03R\aentries\x12,\n" +
 	"\x12entries_per_tenant\x18\x02 \x01(\x03R\x10entriesPerTenant\x12\x18\n" +
@@ -1097,7 +1138,10 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\awaiting\x18\x06 \x01(\x03R\awaiting\x12,\n" +
 	"\x12waiting_per_tenant\x18\a \x01(\x03R\x10waitingPerTenant\x12\x1f\n" +
 	"\vdedupe_keys\x18\b \x01(\x03R\n" +
-	"dedupeKeysB:Z8github.com/admitd/admit/proto/admit/storage/v1;storagev1b\x06proto3"
+	"dedupeKeys\x123\n" +
+	"\x16new_tenants_per_second\x18\x14 \x01(\x03R\x13newTenantsPerSecond\x12\x1f\n" +
+	"\vtenant_rows\x18\x15 \x01(\x03R\n" +
+	"tenantRowsB:Z8github.com/admitd/admit/proto/admit/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_admit_storage_v1_policy_proto_rawDescOnce sync.Once
@@ -1111,7 +1155,7 @@ func file_admit_storage_v1_policy_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_policy_proto_rawDescData
 }
 
-var file_admit_storage_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_admit_storage_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_admit_storage_v1_policy_proto_goTypes = []any{
 	(*Policy)(nil),         // 0: admit.storage.v1.Policy
 	(*PoolPolicy)(nil),     // 1: admit.storage.v1.PoolPolicy
@@ -1127,6 +1171,7 @@ var file_admit_storage_v1_policy_proto_goTypes = []any{
 	nil,                    // 11: admit.storage.v1.PoolPolicy.CategoriesEntry
 	nil,                    // 12: admit.storage.v1.LanePolicy.LeaveTokensEntry
 	nil,                    // 13: admit.storage.v1.TenantPolicy.BucketsEntry
+	nil,                    // 14: admit.storage.v1.TenantPolicy.LaneMaxActiveEntry
 }
 var file_admit_storage_v1_policy_proto_depIdxs = []int32{
 	1,  // 0: admit.storage.v1.Policy.pools:type_name -> admit.storage.v1.PoolPolicy
@@ -1142,12 +1187,13 @@ var file_admit_storage_v1_policy_proto_depIdxs = []int32{
 	6,  // 10: admit.storage.v1.LanePolicy.yield:type_name -> admit.storage.v1.YieldPolicy
 	5,  // 11: admit.storage.v1.LanePolicy.batch:type_name -> admit.storage.v1.BatchPolicy
 	13, // 12: admit.storage.v1.TenantPolicy.buckets:type_name -> admit.storage.v1.TenantPolicy.BucketsEntry
-	8,  // 13: admit.storage.v1.TenantPolicy.BucketsEntry.value:type_name -> admit.storage.v1.BucketOverride
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	14, // 13: admit.storage.v1.TenantPolicy.lane_max_active:type_name -> admit.storage.v1.TenantPolicy.LaneMaxActiveEntry
+	8,  // 14: admit.storage.v1.TenantPolicy.BucketsEntry.value:type_name -> admit.storage.v1.BucketOverride
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_policy_proto_init() }
@@ -1162,7 +1208,7 @@ func file_admit_storage_v1_policy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_policy_proto_rawDesc), len(file_admit_storage_v1_policy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

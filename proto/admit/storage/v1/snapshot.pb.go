@@ -224,6 +224,7 @@ type Row struct {
 	//
 	//	*Row_Policy
 	//	*Row_Pool
+	//	*Row_Put
 	//	*Row_Tenant
 	//	*Row_Demand
 	//	*Row_Route
@@ -276,7 +277,7 @@ func (x *Row) GetKind() isRow_Kind {
 	return nil
 }
 
-func (x *Row) GetPolicy() *Policy {
+func (x *Row) GetPolicy() *PolicyRow {
 	if x != nil {
 		if x, ok := x.Kind.(*Row_Policy); ok {
 			return x.Policy
@@ -289,6 +290,15 @@ func (x *Row) GetPool() *PoolRow {
 	if x != nil {
 		if x, ok := x.Kind.(*Row_Pool); ok {
 			return x.Pool
+		}
+	}
+	return nil
+}
+
+func (x *Row) GetPut() *PutRow {
+	if x != nil {
+		if x, ok := x.Kind.(*Row_Put); ok {
+			return x.Put
 		}
 	}
 	return nil
@@ -390,12 +400,17 @@ type isRow_Kind interface {
 
 type Row_Policy struct {
 	// The policy in force.
-	Policy *Policy `protobuf:"bytes,1,opt,name=policy,proto3,oneof"`
+	Policy *PolicyRow `protobuf:"bytes,1,opt,name=policy,proto3,oneof"`
 }
 
 type Row_Pool struct {
 	// A pool.
 	Pool *PoolRow `protobuf:"bytes,2,opt,name=pool,proto3,oneof"`
+}
+
+type Row_Put struct {
+	// A tenant's row of its own.
+	Put *PutRow `protobuf:"bytes,20,opt,name=put,proto3,oneof"`
 }
 
 type Row_Tenant struct {
@@ -452,6 +467,8 @@ func (*Row_Policy) isRow_Kind() {}
 
 func (*Row_Pool) isRow_Kind() {}
 
+func (*Row_Put) isRow_Kind() {}
+
 func (*Row_Tenant) isRow_Kind() {}
 
 func (*Row_Demand) isRow_Kind() {}
@@ -472,6 +489,172 @@ func (*Row_Done) isRow_Kind() {}
 
 func (*Row_Part) isRow_Kind() {}
 
+// PolicyRow is the policy in force.
+type PolicyRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The policy.
+	Policy *Policy `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
+	// What else there is until it is empty: pools that the policy has no more, and
+	// of others the lanes.
+	Draining      *Policy `protobuf:"bytes,2,opt,name=draining,proto3" json:"draining,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolicyRow) Reset() {
+	*x = PolicyRow{}
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicyRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicyRow) ProtoMessage() {}
+
+func (x *PolicyRow) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicyRow.ProtoReflect.Descriptor instead.
+func (*PolicyRow) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PolicyRow) GetPolicy() *Policy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
+func (x *PolicyRow) GetDraining() *Policy {
+	if x != nil {
+		return x.Draining
+	}
+	return nil
+}
+
+// PutRow is a tenant's row of its own.
+type PutRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The row.
+	Tenant        *TenantPolicy `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutRow) Reset() {
+	*x = PutRow{}
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutRow) ProtoMessage() {}
+
+func (x *PutRow) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutRow.ProtoReflect.Descriptor instead.
+func (*PutRow) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *PutRow) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *PutRow) GetTenant() *TenantPolicy {
+	if x != nil {
+		return x.Tenant
+	}
+	return nil
+}
+
+// ChargeRow is since when a bucket charges permits.
+type ChargeRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The bucket's id.
+	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The ids at which its charge changed, oldest first.
+	Flips         []uint32 `protobuf:"varint,2,rep,packed,name=flips,proto3" json:"flips,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChargeRow) Reset() {
+	*x = ChargeRow{}
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChargeRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChargeRow) ProtoMessage() {}
+
+func (x *ChargeRow) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChargeRow.ProtoReflect.Descriptor instead.
+func (*ChargeRow) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ChargeRow) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ChargeRow) GetFlips() []uint32 {
+	if x != nil {
+		return x.Flips
+	}
+	return nil
+}
+
 // PoolRow is what a pool has beside its policy.
 type PoolRow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -485,19 +668,21 @@ type PoolRow struct {
 	Lanes []*LaneRow `protobuf:"bytes,4,rep,name=lanes,proto3" json:"lanes,omitempty"`
 	// The POOL buckets, in the order of the policy.
 	Buckets []*BucketRow `protobuf:"bytes,5,rep,name=buckets,proto3" json:"buckets,omitempty"`
-	// The ids of the TENANT buckets, in the order of the policy.
-	Fair []uint32 `protobuf:"varint,6,rep,packed,name=fair,proto3" json:"fair,omitempty"`
+	// Of the TENANT buckets, in the order of the policy.
+	Fair []*ChargeRow `protobuf:"bytes,6,rep,name=fair,proto3" json:"fair,omitempty"`
 	// The boundaries of fixed grids that were missed for good.
 	Skipped int64 `protobuf:"varint,7,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	// The dead entries that were dropped for their age or number.
-	Swept         int64 `protobuf:"varint,8,opt,name=swept,proto3" json:"swept,omitempty"`
+	Swept int64 `protobuf:"varint,8,opt,name=swept,proto3" json:"swept,omitempty"`
+	// What is missing from limits.new_tenants_per_second.
+	NewTenants    *BucketRow `protobuf:"bytes,20,opt,name=new_tenants,json=newTenants,proto3" json:"new_tenants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PoolRow) Reset() {
 	*x = PoolRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[3]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -509,7 +694,7 @@ func (x *PoolRow) String() string {
 func (*PoolRow) ProtoMessage() {}
 
 func (x *PoolRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[3]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -522,7 +707,7 @@ func (x *PoolRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolRow.ProtoReflect.Descriptor instead.
 func (*PoolRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PoolRow) GetName() string {
@@ -560,7 +745,7 @@ func (x *PoolRow) GetBuckets() []*BucketRow {
 	return nil
 }
 
-func (x *PoolRow) GetFair() []uint32 {
+func (x *PoolRow) GetFair() []*ChargeRow {
 	if x != nil {
 		return x.Fair
 	}
@@ -579,6 +764,13 @@ func (x *PoolRow) GetSwept() int64 {
 		return x.Swept
 	}
 	return 0
+}
+
+func (x *PoolRow) GetNewTenants() *BucketRow {
+	if x != nil {
+		return x.NewTenants
+	}
+	return nil
 }
 
 // LaneRow is what a lane has beside its policy.
@@ -602,7 +794,7 @@ type LaneRow struct {
 
 func (x *LaneRow) Reset() {
 	*x = LaneRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[4]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -614,7 +806,7 @@ func (x *LaneRow) String() string {
 func (*LaneRow) ProtoMessage() {}
 
 func (x *LaneRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[4]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -627,7 +819,7 @@ func (x *LaneRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneRow.ProtoReflect.Descriptor instead.
 func (*LaneRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LaneRow) GetName() string {
@@ -675,8 +867,8 @@ func (x *LaneRow) GetShifts() []int64 {
 // BucketRow is what is missing from a bucket.
 type BucketRow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The bucket's id, or 0 for a tenant's.
-	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Since when it charges, if it is a POOL bucket.
+	Charge *ChargeRow `protobuf:"bytes,1,opt,name=charge,proto3" json:"charge,omitempty"`
 	// Capacity less level.
 	Used int64 `protobuf:"varint,2,opt,name=used,proto3" json:"used,omitempty"`
 	// The fraction of a token on its way.
@@ -695,7 +887,7 @@ type BucketRow struct {
 
 func (x *BucketRow) Reset() {
 	*x = BucketRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +899,7 @@ func (x *BucketRow) String() string {
 func (*BucketRow) ProtoMessage() {}
 
 func (x *BucketRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,14 +912,14 @@ func (x *BucketRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRow.ProtoReflect.Descriptor instead.
 func (*BucketRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *BucketRow) GetId() uint32 {
+func (x *BucketRow) GetCharge() *ChargeRow {
 	if x != nil {
-		return x.Id
+		return x.Charge
 	}
-	return 0
+	return nil
 }
 
 func (x *BucketRow) GetUsed() int64 {
@@ -793,7 +985,7 @@ type TenantRow struct {
 
 func (x *TenantRow) Reset() {
 	*x = TenantRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +997,7 @@ func (x *TenantRow) String() string {
 func (*TenantRow) ProtoMessage() {}
 
 func (x *TenantRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +1010,7 @@ func (x *TenantRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TenantRow.ProtoReflect.Descriptor instead.
 func (*TenantRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TenantRow) GetNum() uint64 {
@@ -892,7 +1084,7 @@ type DemandRow struct {
 
 func (x *DemandRow) Reset() {
 	*x = DemandRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -904,7 +1096,7 @@ func (x *DemandRow) String() string {
 func (*DemandRow) ProtoMessage() {}
 
 func (x *DemandRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -917,7 +1109,7 @@ func (x *DemandRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DemandRow.ProtoReflect.Descriptor instead.
 func (*DemandRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DemandRow) GetTenant() uint64 {
@@ -1001,7 +1193,7 @@ type SeatRow struct {
 
 func (x *SeatRow) Reset() {
 	*x = SeatRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1013,7 +1205,7 @@ func (x *SeatRow) String() string {
 func (*SeatRow) ProtoMessage() {}
 
 func (x *SeatRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1026,7 +1218,7 @@ func (x *SeatRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeatRow.ProtoReflect.Descriptor instead.
 func (*SeatRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SeatRow) GetSeat() uint32 {
@@ -1079,7 +1271,7 @@ type RouteRow struct {
 
 func (x *RouteRow) Reset() {
 	*x = RouteRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1283,7 @@ func (x *RouteRow) String() string {
 func (*RouteRow) ProtoMessage() {}
 
 func (x *RouteRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1296,7 @@ func (x *RouteRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouteRow.ProtoReflect.Descriptor instead.
 func (*RouteRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RouteRow) GetTenant() uint64 {
@@ -1218,7 +1410,7 @@ type EntryRow struct {
 
 func (x *EntryRow) Reset() {
 	*x = EntryRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1422,7 @@ func (x *EntryRow) String() string {
 func (*EntryRow) ProtoMessage() {}
 
 func (x *EntryRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1435,7 @@ func (x *EntryRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRow.ProtoReflect.Descriptor instead.
 func (*EntryRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EntryRow) GetTenant() uint64 {
@@ -1473,7 +1665,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +1677,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +1690,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Attempt) GetNumber() int32 {
@@ -1574,7 +1766,7 @@ type PermitRow struct {
 
 func (x *PermitRow) Reset() {
 	*x = PermitRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1778,7 @@ func (x *PermitRow) String() string {
 func (*PermitRow) ProtoMessage() {}
 
 func (x *PermitRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1791,7 @@ func (x *PermitRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitRow.ProtoReflect.Descriptor instead.
 func (*PermitRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PermitRow) GetToken() *Token {
@@ -1749,7 +1941,7 @@ type PartRow struct {
 
 func (x *PartRow) Reset() {
 	*x = PartRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +1953,7 @@ func (x *PartRow) String() string {
 func (*PartRow) ProtoMessage() {}
 
 func (x *PartRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +1966,7 @@ func (x *PartRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartRow.ProtoReflect.Descriptor instead.
 func (*PartRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PartRow) GetToken() *Token {
@@ -1863,7 +2055,7 @@ type WaiterRow struct {
 
 func (x *WaiterRow) Reset() {
 	*x = WaiterRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +2067,7 @@ func (x *WaiterRow) String() string {
 func (*WaiterRow) ProtoMessage() {}
 
 func (x *WaiterRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +2080,7 @@ func (x *WaiterRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaiterRow.ProtoReflect.Descriptor instead.
 func (*WaiterRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WaiterRow) GetKey() *WaiterKey {
@@ -2029,7 +2221,7 @@ type DoneRow struct {
 
 func (x *DoneRow) Reset() {
 	*x = DoneRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2233,7 @@ func (x *DoneRow) String() string {
 func (*DoneRow) ProtoMessage() {}
 
 func (x *DoneRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2246,7 @@ func (x *DoneRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneRow.ProtoReflect.Descriptor instead.
 func (*DoneRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DoneRow) GetPool() string {
@@ -2111,7 +2303,7 @@ type EndedRow struct {
 
 func (x *EndedRow) Reset() {
 	*x = EndedRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +2315,7 @@ func (x *EndedRow) String() string {
 func (*EndedRow) ProtoMessage() {}
 
 func (x *EndedRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +2328,7 @@ func (x *EndedRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedRow.ProtoReflect.Descriptor instead.
 func (*EndedRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *EndedRow) GetToken() *Token {
@@ -2199,7 +2391,7 @@ type RequestRow struct {
 
 func (x *RequestRow) Reset() {
 	*x = RequestRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2403,7 @@ func (x *RequestRow) String() string {
 func (*RequestRow) ProtoMessage() {}
 
 func (x *RequestRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2416,7 @@ func (x *RequestRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRow.ProtoReflect.Descriptor instead.
 func (*RequestRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RequestRow) GetPool() string {
@@ -2304,10 +2496,11 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"applied_at\x18\f \x01(\x03R\tappliedAt\"$\n" +
 	"\x0eSnapshotFooter\x12\x12\n" +
-	"\x04rows\x18\x01 \x01(\x04R\x04rows\"\x86\x05\n" +
-	"\x03Row\x122\n" +
-	"\x06policy\x18\x01 \x01(\v2\x18.admit.storage.v1.PolicyH\x00R\x06policy\x12/\n" +
-	"\x04pool\x18\x02 \x01(\v2\x19.admit.storage.v1.PoolRowH\x00R\x04pool\x125\n" +
+	"\x04rows\x18\x01 \x01(\x04R\x04rows\"\xb7\x05\n" +
+	"\x03Row\x125\n" +
+	"\x06policy\x18\x01 \x01(\v2\x1b.admit.storage.v1.PolicyRowH\x00R\x06policy\x12/\n" +
+	"\x04pool\x18\x02 \x01(\v2\x19.admit.storage.v1.PoolRowH\x00R\x04pool\x12,\n" +
+	"\x03put\x18\x14 \x01(\v2\x18.admit.storage.v1.PutRowH\x00R\x03put\x125\n" +
 	"\x06tenant\x18\x03 \x01(\v2\x1b.admit.storage.v1.TenantRowH\x00R\x06tenant\x125\n" +
 	"\x06demand\x18\x04 \x01(\v2\x1b.admit.storage.v1.DemandRowH\x00R\x06demand\x122\n" +
 	"\x05route\x18\x05 \x01(\v2\x1a.admit.storage.v1.RouteRowH\x00R\x05route\x122\n" +
@@ -2319,26 +2512,37 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	" \x01(\v2\x1b.admit.storage.v1.WaiterRowH\x00R\x06waiter\x12/\n" +
 	"\x04done\x18\v \x01(\v2\x19.admit.storage.v1.DoneRowH\x00R\x04done\x12/\n" +
 	"\x04part\x18\f \x01(\v2\x19.admit.storage.v1.PartRowH\x00R\x04partB\x06\n" +
-	"\x04kind\"\xfa\x01\n" +
+	"\x04kind\"s\n" +
+	"\tPolicyRow\x120\n" +
+	"\x06policy\x18\x01 \x01(\v2\x18.admit.storage.v1.PolicyR\x06policy\x124\n" +
+	"\bdraining\x18\x02 \x01(\v2\x18.admit.storage.v1.PolicyR\bdraining\"T\n" +
+	"\x06PutRow\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x126\n" +
+	"\x06tenant\x18\x02 \x01(\v2\x1e.admit.storage.v1.TenantPolicyR\x06tenant\"1\n" +
+	"\tChargeRow\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
+	"\x05flips\x18\x02 \x03(\rR\x05flips\"\xd5\x02\n" +
 	"\aPoolRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03num\x18\x02 \x01(\rR\x03num\x12\x1d\n" +
 	"\n" +
 	"bucket_ids\x18\x03 \x01(\rR\tbucketIds\x12/\n" +
 	"\x05lanes\x18\x04 \x03(\v2\x19.admit.storage.v1.LaneRowR\x05lanes\x125\n" +
-	"\abuckets\x18\x05 \x03(\v2\x1b.admit.storage.v1.BucketRowR\abuckets\x12\x12\n" +
-	"\x04fair\x18\x06 \x03(\rR\x04fair\x12\x18\n" +
+	"\abuckets\x18\x05 \x03(\v2\x1b.admit.storage.v1.BucketRowR\abuckets\x12/\n" +
+	"\x04fair\x18\x06 \x03(\v2\x1b.admit.storage.v1.ChargeRowR\x04fair\x12\x18\n" +
 	"\askipped\x18\a \x01(\x03R\askipped\x12\x14\n" +
-	"\x05swept\x18\b \x01(\x03R\x05swept\"\x95\x01\n" +
+	"\x05swept\x18\b \x01(\x03R\x05swept\x12<\n" +
+	"\vnew_tenants\x18\x14 \x01(\v2\x1b.admit.storage.v1.BucketRowR\n" +
+	"newTenants\"\x95\x01\n" +
 	"\aLaneRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06paused\x18\x02 \x01(\bR\x06paused\x12\x16\n" +
 	"\x06floors\x18\x03 \x03(\x03R\x06floors\x12\x12\n" +
 	"\x04tops\x18\x04 \x03(\x03R\x04tops\x12\x1a\n" +
 	"\byielding\x18\x05 \x01(\bR\byielding\x12\x16\n" +
-	"\x06shifts\x18\x06 \x03(\x03R\x06shifts\"\xb8\x01\n" +
-	"\tBucketRow\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
+	"\x06shifts\x18\x06 \x03(\x03R\x06shifts\"\xdd\x01\n" +
+	"\tBucketRow\x123\n" +
+	"\x06charge\x18\x01 \x01(\v2\x1b.admit.storage.v1.ChargeRowR\x06charge\x12\x12\n" +
 	"\x04used\x18\x02 \x01(\x03R\x04used\x12\x10\n" +
 	"\x03rem\x18\x03 \x01(\x03R\x03rem\x12\x0e\n" +
 	"\x02at\x18\x04 \x01(\x03R\x02at\x12!\n" +
@@ -2498,62 +2702,73 @@ func file_admit_storage_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_snapshot_proto_rawDescData
 }
 
-var file_admit_storage_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_admit_storage_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_admit_storage_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil), // 0: admit.storage.v1.SnapshotHeader
 	(*SnapshotFooter)(nil), // 1: admit.storage.v1.SnapshotFooter
 	(*Row)(nil),            // 2: admit.storage.v1.Row
-	(*PoolRow)(nil),        // 3: admit.storage.v1.PoolRow
-	(*LaneRow)(nil),        // 4: admit.storage.v1.LaneRow
-	(*BucketRow)(nil),      // 5: admit.storage.v1.BucketRow
-	(*TenantRow)(nil),      // 6: admit.storage.v1.TenantRow
-	(*DemandRow)(nil),      // 7: admit.storage.v1.DemandRow
-	(*SeatRow)(nil),        // 8: admit.storage.v1.SeatRow
-	(*RouteRow)(nil),       // 9: admit.storage.v1.RouteRow
-	(*EntryRow)(nil),       // 10: admit.storage.v1.EntryRow
-	(*Attempt)(nil),        // 11: admit.storage.v1.Attempt
-	(*PermitRow)(nil),      // 12: admit.storage.v1.PermitRow
-	(*PartRow)(nil),        // 13: admit.storage.v1.PartRow
-	(*WaiterRow)(nil),      // 14: admit.storage.v1.WaiterRow
-	(*DoneRow)(nil),        // 15: admit.storage.v1.DoneRow
-	(*EndedRow)(nil),       // 16: admit.storage.v1.EndedRow
-	(*RequestRow)(nil),     // 17: admit.storage.v1.RequestRow
-	(*Policy)(nil),         // 18: admit.storage.v1.Policy
-	(*RetryPolicy)(nil),    // 19: admit.storage.v1.RetryPolicy
-	(*CadencePolicy)(nil),  // 20: admit.storage.v1.CadencePolicy
-	(*Token)(nil),          // 21: admit.storage.v1.Token
-	(*WaiterKey)(nil),      // 22: admit.storage.v1.WaiterKey
+	(*PolicyRow)(nil),      // 3: admit.storage.v1.PolicyRow
+	(*PutRow)(nil),         // 4: admit.storage.v1.PutRow
+	(*ChargeRow)(nil),      // 5: admit.storage.v1.ChargeRow
+	(*PoolRow)(nil),        // 6: admit.storage.v1.PoolRow
+	(*LaneRow)(nil),        // 7: admit.storage.v1.LaneRow
+	(*BucketRow)(nil),      // 8: admit.storage.v1.BucketRow
+	(*TenantRow)(nil),      // 9: admit.storage.v1.TenantRow
+	(*DemandRow)(nil),      // 10: admit.storage.v1.DemandRow
+	(*SeatRow)(nil),        // 11: admit.storage.v1.SeatRow
+	(*RouteRow)(nil),       // 12: admit.storage.v1.RouteRow
+	(*EntryRow)(nil),       // 13: admit.storage.v1.EntryRow
+	(*Attempt)(nil),        // 14: admit.storage.v1.Attempt
+	(*PermitRow)(nil),      // 15: admit.storage.v1.PermitRow
+	(*PartRow)(nil),        // 16: admit.storage.v1.PartRow
+	(*WaiterRow)(nil),      // 17: admit.storage.v1.WaiterRow
+	(*DoneRow)(nil),        // 18: admit.storage.v1.DoneRow
+	(*EndedRow)(nil),       // 19: admit.storage.v1.EndedRow
+	(*RequestRow)(nil),     // 20: admit.storage.v1.RequestRow
+	(*Policy)(nil),         // 21: admit.storage.v1.Policy
+	(*TenantPolicy)(nil),   // 22: admit.storage.v1.TenantPolicy
+	(*RetryPolicy)(nil),    // 23: admit.storage.v1.RetryPolicy
+	(*CadencePolicy)(nil),  // 24: admit.storage.v1.CadencePolicy
+	(*Token)(nil),          // 25: admit.storage.v1.Token
+	(*WaiterKey)(nil),      // 26: admit.storage.v1.WaiterKey
 }
 var file_admit_storage_v1_snapshot_proto_depIdxs = []int32{
-	18, // 0: admit.storage.v1.Row.policy:type_name -> admit.storage.v1.Policy
-	3,  // 1: admit.storage.v1.Row.pool:type_name -> admit.storage.v1.PoolRow
-	6,  // 2: admit.storage.v1.Row.tenant:type_name -> admit.storage.v1.TenantRow
-	7,  // 3: admit.storage.v1.Row.demand:type_name -> admit.storage.v1.DemandRow
-	9,  // 4: admit.storage.v1.Row.route:type_name -> admit.storage.v1.RouteRow
-	10, // 5: admit.storage.v1.Row.entry:type_name -> admit.storage.v1.EntryRow
-	12, // 6: admit.storage.v1.Row.permit:type_name -> admit.storage.v1.PermitRow
-	16, // 7: admit.storage.v1.Row.ended:type_name -> admit.storage.v1.EndedRow
-	17, // 8: admit.storage.v1.Row.request:type_name -> admit.storage.v1.RequestRow
-	14, // 9: admit.storage.v1.Row.waiter:type_name -> admit.storage.v1.WaiterRow
-	15, // 10: admit.storage.v1.Row.done:type_name -> admit.storage.v1.DoneRow
-	13, // 11: admit.storage.v1.Row.part:type_name -> admit.storage.v1.PartRow
-	4,  // 12: admit.storage.v1.PoolRow.lanes:type_name -> admit.storage.v1.LaneRow
-	5,  // 13: admit.storage.v1.PoolRow.buckets:type_name -> admit.storage.v1.BucketRow
-	5,  // 14: admit.storage.v1.TenantRow.buckets:type_name -> admit.storage.v1.BucketRow
-	8,  // 15: admit.storage.v1.DemandRow.seats:type_name -> admit.storage.v1.SeatRow
-	19, // 16: admit.storage.v1.EntryRow.retry:type_name -> admit.storage.v1.RetryPolicy
-	11, // 17: admit.storage.v1.EntryRow.history:type_name -> admit.storage.v1.Attempt
-	20, // 18: admit.storage.v1.EntryRow.cadence:type_name -> admit.storage.v1.CadencePolicy
-	21, // 19: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
-	21, // 20: admit.storage.v1.PartRow.token:type_name -> admit.storage.v1.Token
-	22, // 21: admit.storage.v1.WaiterRow.key:type_name -> admit.storage.v1.WaiterKey
-	21, // 22: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
-	21, // 23: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	3,  // 0: admit.storage.v1.Row.policy:type_name -> admit.storage.v1.PolicyRow
+	6,  // 1: admit.storage.v1.Row.pool:type_name -> admit.storage.v1.PoolRow
+	4,  // 2: admit.storage.v1.Row.put:type_name -> admit.storage.v1.PutRow
+	9,  // 3: admit.storage.v1.Row.tenant:type_name -> admit.storage.v1.TenantRow
+	10, // 4: admit.storage.v1.Row.demand:type_name -> admit.storage.v1.DemandRow
+	12, // 5: admit.storage.v1.Row.route:type_name -> admit.storage.v1.RouteRow
+	13, // 6: admit.storage.v1.Row.entry:type_name -> admit.storage.v1.EntryRow
+	15, // 7: admit.storage.v1.Row.permit:type_name -> admit.storage.v1.PermitRow
+	19, // 8: admit.storage.v1.Row.ended:type_name -> admit.storage.v1.EndedRow
+	20, // 9: admit.storage.v1.Row.request:type_name -> admit.storage.v1.RequestRow
+	17, // 10: admit.storage.v1.Row.waiter:type_name -> admit.storage.v1.WaiterRow
+	18, // 11: admit.storage.v1.Row.done:type_name -> admit.storage.v1.DoneRow
+	16, // 12: admit.storage.v1.Row.part:type_name -> admit.storage.v1.PartRow
+	21, // 13: admit.storage.v1.PolicyRow.policy:type_name -> admit.storage.v1.Policy
+	21, // 14: admit.storage.v1.PolicyRow.draining:type_name -> admit.storage.v1.Policy
+	22, // 15: admit.storage.v1.PutRow.tenant:type_name -> admit.storage.v1.TenantPolicy
+	7,  // 16: admit.storage.v1.PoolRow.lanes:type_name -> admit.storage.v1.LaneRow
+	8,  // 17: admit.storage.v1.PoolRow.buckets:type_name -> admit.storage.v1.BucketRow
+	5,  // 18: admit.storage.v1.PoolRow.fair:type_name -> admit.storage.v1.ChargeRow
+	8,  // 19: admit.storage.v1.PoolRow.new_tenants:type_name -> admit.storage.v1.BucketRow
+	5,  // 20: admit.storage.v1.BucketRow.charge:type_name -> admit.storage.v1.ChargeRow
+	8,  // 21: admit.storage.v1.TenantRow.buckets:type_name -> admit.storage.v1.BucketRow
+	11, // 22: admit.storage.v1.DemandRow.seats:type_name -> admit.storage.v1.SeatRow
+	23, // 23: admit.storage.v1.EntryRow.retry:type_name -> admit.storage.v1.RetryPolicy
+	14, // 24: admit.storage.v1.EntryRow.history:type_name -> admit.storage.v1.Attempt
+	24, // 25: admit.storage.v1.EntryRow.cadence:type_name -> admit.storage.v1.CadencePolicy
+	25, // 26: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
+	25, // 27: admit.storage.v1.PartRow.token:type_name -> admit.storage.v1.Token
+	26, // 28: admit.storage.v1.WaiterRow.key:type_name -> admit.storage.v1.WaiterKey
+	25, // 29: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
+	25, // 30: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_snapshot_proto_init() }
@@ -2566,6 +2781,7 @@ func file_admit_storage_v1_snapshot_proto_init() {
 	file_admit_storage_v1_snapshot_proto_msgTypes[2].OneofWrappers = []any{
 		(*Row_Policy)(nil),
 		(*Row_Pool)(nil),
+		(*Row_Put)(nil),
 		(*Row_Tenant)(nil),
 		(*Row_Demand)(nil),
 		(*Row_Route)(nil),
@@ -2583,7 +2799,7 @@ func file_admit_storage_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_snapshot_proto_rawDesc), len(file_admit_storage_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

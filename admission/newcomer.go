@@ -1,0 +1,73 @@
+package admission
+
+import "time"
+
+// partOf returns what of one of the pool's limits the lane may fill: the top lane
+// all, the others a tenth less, so that a flood below never shuts out what is
+// urgent.
+func (l *lane) partOf(limit int64) int64 {
+	if l.rank == 0 {
+		return limit
+	}
+	return limit - limit/10
+}
+
+// configureLimits keeps what is used of limits.new_tenants_per_second.
+func (s *State) configureLimits(p *pool, cfg *PoolPolicy) {
+	was := p.newcomers
+	p.limits = cfg.Limits.withDefaults()
+	rate := p.limits.NewTenantsPerSecond
+	p.newcomers = &bucketSpec{name: "limits.new_tenants_per_second", capacity: rate, refill: rate, period: time.Second}
+	if was != nil {
+		p.newTenants.reshape(was, p.newcomers, s.t)
+	}
+}
+
+// closedDoor is a limit that keeps a new tenant out.
+type closedDoor struct {
+	limit Limit
+	// opensAt is when time alone will have opened it, or never.
+	opensAt Instant
+}
+
+// closedTo returns the limits that keep the tenant out of the pool, asking for the
+// lane. One that is known, or that the pool has a word of, is in.
+func (t *tenant) closedTo(l *lane, now Instant) (doors []closedDoor) {
+	p := t.pool
+	if t.known() || !t.strange() {
+		return nil
+	}
+	if part := l.partOf(p.limits.Tenants); p.strangers >= part {
+		doors = append(doors, closedDoor{Limit{
+			Name: "limits.tenants", Scope: ScopePool, Capacity: p.limits.Tenants, Used: p.strangers, Asked: 1,
+			Reserve: p.limits.Tenants - part,
+		}, never})
+	}
+	spec, b := p.newcomers, p.newTenants.settled(p.newcomers, now)
+	leave := spec.capacity - l.partOf(spec.capacity)
+	if b.refusal(spec, 1, leave, Cardinality, now) != ReasonNone {
+		doors = append(doors, closedDoor{Limit{
+			Name: spec.name, Scope: ScopePool, Capacity: spec.capacity, Used: b.used, Asked: 1, Reserve: leave,
+		}, b.readyAt(spec, 1, leave)})
+	}
+	return doors
+}
+
+// mayRegister says whether the pool's limits let the tenant in.
+func (t *tenant) mayRegister(l *lane, now Instant) bool { return len(t.closedTo(l, now)) == 0 }
+
+// mayEnter says whether an entry of that moment would let the tenant in: it would
+// forget idle ones first.
+func (t *tenant) mayEnter(l *lane, at Instant) bool {
+	doors := t.closedTo(l, at)
+	crowded := len(doors) == 1 && doors[0].opensAt == never
+	return len(doors) == 0 || crowded && t.pool.idleBy(at)
+}
+
+// admitNewcomer counts a tenant of which the pool has no word as new.
+func (s *State) admitNewcomer(t *tenant) {
+	if t.strange() {
+		t.pool.newTenants.settle(t.pool.newcomers, s.t)
+		t.pool.newTenants.take(1)
+	}
+}
