@@ -197,9 +197,9 @@ func (v *shedView) row(d *demand) (HeldTenant, bool) {
 }
 
 // held returns what the row tells of itself, but for the reason.
-func (r *demandRow) held(w Wall) HeldTenant {
-	at := &r.standing
-	h := HeldTenant{Tenant: r.tenant.id, Lane: r.lane.name, Due: at.due, Waiting: at.waiting, RetryAfter: Absent}
+func (d *demandRow) held(w Wall) HeldTenant {
+	at := &d.standing
+	h := HeldTenant{Tenant: d.tenant.id, Lane: d.lane.name, Due: at.due, Waiting: at.waiting, RetryAfter: Absent}
 	if at.due > 0 {
 		h.OldestAge = max(w.Sub(at.oldest), 0)
 	}
