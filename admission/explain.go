@@ -26,7 +26,9 @@ func (s *State) explain(a *ask, now Instant, holder position, reserved bool) *ex
 			x.limit("limits.waiting", QueueFull, limits.Waiting, x.pool.waiting, never)
 		}
 		if t.waiting >= limits.WaitingPerTenant {
-			x.limit("limits.waiting_per_tenant", QueueFull, limits.WaitingPerTenant, t.waiting, never)
+			x.add(QueueFull, Limit{
+				Name: "limits.waiting_per_tenant", Scope: ScopeTenant, Capacity: limits.WaitingPerTenant, Used: t.waiting, Asked: 1,
+			}, never)
 		}
 	}
 	return x

@@ -1213,9 +1213,9 @@ func (x *Cadence) GetMax() *durationpb.Duration {
 	return nil
 }
 
-// Limits bounds what a pool holds in memory. Of each limit that a request can
-// reach, a tenth is kept for the top lane: requests in the lanes below see 90 % of
-// it, rounded up.
+// Limits bounds what a pool holds in memory. Of entries, entries of a tenant,
+// tenants and new tenants a tenth is kept for the top lane: requests in the lanes
+// below see 90 % of the limit, rounded up.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Entries, dead ones included. Absent means 10,000,000. Beyond it Schedule
