@@ -10,8 +10,14 @@ func (s *State) explain(a *ask, now Instant, holder position, reserved bool) *ex
 	if reserved {
 		x.holder = &holder
 	}
+	x.consider(a)
+	return x
+}
+
+// consider tests the ask against every limit, those of the pool's memory too.
+func (x *examination) consider(a *ask) {
 	x.run()
-	t, limits := a.demand.tenant, &x.pool.limits
+	t, limits, now := a.demand.tenant, &x.pool.limits, x.now
 	for _, door := range t.closedTo(a.demand.lane, now) {
 		x.add(Cardinality, door.limit, door.opensAt)
 	}
@@ -31,7 +37,6 @@ func (s *State) explain(a *ask, now Instant, holder position, reserved bool) *ex
 			}, never)
 		}
 	}
-	return x
 }
 
 // limit adds one of the pool's limits of memory.
@@ -54,8 +59,11 @@ type examination struct {
 	most     int64   // the greatest cost that can ever pass
 	// onlyPoolTokens says that tokens of the pool's buckets are all it lacks.
 	onlyPoolTokens bool
-	// jobRuns says that a permit is live for the job.
-	jobRuns bool
+	// hopeless says that something blocks that neither time nor a release frees.
+	hopeless bool
+	// whole asks for what lets it pass as well: consulted is every limit then.
+	whole     bool
+	consulted []Consulted
 }
 
 func (s *State) newExamination(d *demand, n need, now Instant) *examination {
@@ -77,13 +85,13 @@ func (s *State) examine(d *demand, n need, now Instant) *examination {
 func (x *examination) run() {
 	x.duplicate()
 	x.pauses()
-	if rules := x.demand.lane.batch; x.need.single && rules.Only {
-		x.add(BatchOnly, Limit{Name: "batch.only", Scope: ScopeLane, Capacity: rules.Size, Asked: 1}, never)
+	if rules := x.demand.lane.batch; rules.Only {
+		x.consult(onlyIf(x.need.single, BatchOnly), Limit{Name: "batch.only", Scope: ScopeLane, Capacity: rules.Size, Asked: 1}, never)
 	}
 	x.slots()
 	x.lockBusy()
-	if x.demand.lane.yielding {
-		x.add(LaneYield, Limit{Name: "yield", Scope: ScopeLane, Asked: 1}, never)
+	if l := x.demand.lane; l.yield != nil || l.yielding {
+		x.consult(onlyIf(l.yielding, LaneYield), Limit{Name: "yield", Scope: ScopeLane, Asked: 1}, never)
 	}
 	before := len(x.blocking)
 	for i := range x.pool.buckets {
@@ -116,34 +124,66 @@ func (x *examination) fairUse() {
 }
 
 func (x *examination) duplicate() {
-	live, done := x.demand.tenant.duplicate(x.need.job, x.now)
-	if !live && !done {
+	if x.need.job == "" {
 		return
 	}
-	l := Limit{Name: "dedupe_key", Scope: ScopeTenant, Capacity: 1, Used: 1, Asked: 1}
-	if x.jobRuns = live; live {
+	live, done := x.demand.tenant.duplicate(x.need.job, x.now)
+	l := Limit{Name: "dedupe_key", Scope: ScopeTenant, Capacity: 1, Asked: 1}
+	if live || done {
+		l.Used = 1
+	}
+	if live {
 		l.Holders = 1
 	}
-	x.add(Duplicate, l, never)
+	x.consult(onlyIf(live || done, Duplicate), l, never)
+	x.hopeless = x.hopeless || done && !live
 }
 
 func (x *examination) lockBusy() {
 	t, key := x.demand.tenant, x.need.lock
-	if t.lockBusy(key, x.need.seq) {
-		holders := t.lockHolders(key)
-		x.add(LockBusy, Limit{
-			Name: "lock_key", Scope: ScopeTenant, Capacity: x.pool.lockMax, Used: holders, Asked: 1, Holders: holders,
-		}, never)
+	if key == "" {
+		return
+	}
+	holders := t.lockHolders(key)
+	x.consult(onlyIf(t.lockBusy(key, x.need.seq), LockBusy), Limit{
+		Name: "lock_key", Scope: ScopeTenant, Capacity: x.pool.lockMax, Used: holders, Asked: 1, Holders: holders,
+	}, never)
+}
+
+// consult notes a limit: one that blocks for a reason, or lets it pass.
+func (x *examination) consult(why Reason, l Limit, readyAt Instant) {
+	switch {
+	case why != ReasonNone:
+		x.add(why, l, readyAt)
+	case x.whole:
+		l.RetryAfter = Absent
+		x.consulted = append(x.consulted, Consulted{Limit: l})
 	}
 }
 
-func (x *examination) add(r Reason, l Limit, readyAt Instant) {
-	if x.reason == ReasonNone || r < x.reason {
-		x.reason = r
+// onlyIf returns the reason if it applies.
+func onlyIf(blocks bool, why Reason) Reason {
+	if !blocks {
+		return ReasonNone
 	}
+	return why
+}
+
+// add notes a limit that blocks.
+func (x *examination) add(why Reason, l Limit, readyAt Instant) {
+	x.reason = firstReason(x.reason, why)
 	x.readyAt = max(x.readyAt, readyAt)
+	x.hopeless = x.hopeless || why.lasts()
 	l.RetryAfter = untilMillis(x.now, readyAt)
 	x.blocking = append(x.blocking, l)
+	if x.whole {
+		x.consulted = append(x.consulted, Consulted{l, why})
+	}
+}
+
+// lasts says whether only another policy can lift what is refused for that reason.
+func (r Reason) lasts() bool {
+	return r == NeverGrantable || r == Blocked || r == Exhausted || r == BatchOnly
 }
 
 func (x *examination) pauses() {
@@ -160,29 +200,24 @@ func (x *examination) slots() {
 	if x.need.slotless {
 		return
 	}
-	if t.atCap() {
-		x.add(TenantCap, Limit{Name: "max_active", Scope: ScopeTenant, Capacity: t.share.maxActive, Used: t.active, Asked: 1, Holders: t.active}, never)
+	if most := t.share.maxActive; most > 0 {
+		x.consult(onlyIf(t.atCap(), TenantCap), slotLimit("max_active", ScopeTenant, most, t.active), never)
 	}
 	x.laneCaps()
 	if p.maxActive == 0 {
 		return
 	}
-	if p.active >= p.maxActive {
-		x.add(PoolCap, Limit{Name: "max_active", Scope: ScopePool, Capacity: p.maxActive, Used: p.active, Asked: 1, Holders: p.active}, never)
-	}
+	x.consult(onlyIf(p.active >= p.maxActive, PoolCap), slotLimit("max_active", ScopePool, p.maxActive, p.active), never)
 	for _, above := range p.lanes[:l.rank+1] {
-		used := p.activeFrom(above.rank)
-		if above.leaveSlots > 0 && used >= p.maxActive-above.leaveSlots {
-			x.add(PoolCap, Limit{
-				Name: "leave_slots", Scope: ScopeLane, Capacity: p.maxActive, Used: used, Asked: 1,
-				Reserve: above.leaveSlots, Holders: used,
-			}, never)
+		if above.leaveSlots > 0 {
+			limit := slotLimit("leave_slots", ScopeLane, p.maxActive, p.activeFrom(above.rank))
+			limit.Reserve = above.leaveSlots
+			x.consult(onlyIf(limit.Used >= p.maxActive-above.leaveSlots, PoolCap), limit, never)
 		}
 	}
-	if k := x.demand.kind(); l.slotFree() && l.reclaimed(k) {
-		kept := p.keptFor(l, k)
-		x.add(ReclaimWait, Limit{
-			Name: "preferred_active", Scope: ScopePool, Capacity: p.maxActive, Used: p.active, Asked: 1, Reserve: kept,
+	if k := x.demand.kind(); p.keptFor(l, k) > 0 {
+		x.consult(onlyIf(l.slotFree() && l.reclaimed(k), ReclaimWait), Limit{
+			Name: "preferred_active", Scope: ScopePool, Capacity: p.maxActive, Used: p.active, Asked: 1, Reserve: p.keptFor(l, k),
 		}, never)
 	}
 }
@@ -190,11 +225,15 @@ func (x *examination) slots() {
 func (x *examination) laneCaps() {
 	t := x.demand.tenant
 	for rank, limit := range t.share.laneMax {
-		if rank <= x.demand.lane.rank && t.laneCapped(rank) {
-			used := t.activeFrom(rank)
-			x.add(LaneCap, Limit{Name: "lane_max_active", Scope: ScopeTenant, Capacity: limit, Used: used, Asked: 1, Holders: used}, never)
+		if limit > 0 && rank <= x.demand.lane.rank {
+			x.consult(onlyIf(t.laneCapped(rank), LaneCap), slotLimit("lane_max_active", ScopeTenant, limit, t.activeFrom(rank)), never)
 		}
 	}
+}
+
+// slotLimit is a limit on permits, of which one more is asked for.
+func slotLimit(name string, scope Scope, capacity, used int64) Limit {
+	return Limit{Name: name, Scope: scope, Capacity: capacity, Used: used, Asked: 1, Holders: used}
 }
 
 // poolBucket tests one of the pool's buckets. Where a waiter reserves it, time
@@ -223,9 +262,7 @@ func (x *examination) bucket(spec *bucketSpec, b bucketState, leave int64, rate,
 	if held != ReasonNone {
 		why, readyAt = firstReason(why, held), never
 	}
-	if why != ReasonNone {
-		x.add(why, l, readyAt)
-	}
+	x.consult(why, l, readyAt)
 }
 
 // shed returns the examination's outcome as an answer.
@@ -237,7 +274,7 @@ func (x *examination) shed() *Shed {
 	if at, ok := x.earliestExpiry(); ok {
 		shed.EarliestExpiry = ceilMillis(max(at.Sub(x.now.Add(-x.state.leaseOffset)), 0))
 	}
-	if shed.RetryAfter == Absent && (x.reason > Exhausted && x.reason != BatchOnly || x.reason == Paused || x.reason == Duplicate && x.jobRuns) {
+	if shed.RetryAfter == Absent && !x.hopeless {
 		shed.PollAfter = longestPoll
 		if shed.EarliestExpiry != Absent {
 			shed.PollAfter = min(shed.PollAfter, max(shed.EarliestExpiry, time.Millisecond))
@@ -248,34 +285,3 @@ func (x *examination) shed() *Shed {
 
 // longestPoll is the advice where nothing better is known.
 const longestPoll = time.Second
-
-// earliestExpiry returns when, on the lease clock, the first of the permits that
-// hold the blocking slots expires.
-func (x *examination) earliestExpiry() (at Instant, ok bool) {
-	at = never
-	for _, l := range x.blocking {
-		if l.Holders == 0 {
-			continue
-		}
-		var first expiry
-		var held bool
-		if l.Scope == ScopeTenant {
-			first, held = x.state.firstHolding(x.demand.tenant)
-		} else {
-			first, held = x.pool.expiries.Min()
-		}
-		if held && first.at < at {
-			at, ok = first.at, true
-		}
-	}
-	return at, ok
-}
-
-// firstHolding returns the tenant's permit that expires first.
-func (s *State) firstHolding(t *tenant) (found expiry, ok bool) {
-	s.holdings.Ascend(expiry{tenant: t.num, at: -1 << 63}, func(e expiry) bool {
-		found, ok = e, e.tenant == t.num
-		return false
-	})
-	return found, ok
-}

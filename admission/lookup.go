@@ -13,3 +13,6 @@ func (s *State) LaneOf(pool, tenant, category string) (lane string, err *Error) 
 	}
 	return l.name, nil
 }
+
+// HasPool says whether there is a pool of that name.
+func (s *State) HasPool(pool string) bool { return s.pools.byName(pool) != nil }

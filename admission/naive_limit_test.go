@@ -16,8 +16,7 @@ type naiveLimit struct {
 	// most is what could be granted at all, with NeverGrantable.
 	most int64
 	// frees says which permits may free a limit of slots when they expire; nil
-	// means none does. A lane's reserve is told the first of the pool, whatever
-	// its lane.
+	// means none does.
 	frees func(*naivePermit) bool
 }
 
@@ -178,8 +177,8 @@ func (n *naive) poolSlots(p *naivePool, tenant, lane string, at admission.Instan
 	for rank := range p.rank(lane) + 1 {
 		if l.Reserve = p.policy.Lanes[rank].LeaveSlots; l.Reserve > 0 {
 			l.Name, l.Scope = "leave_slots", admission.ScopeLane
-			lower := func(permit *naivePermit) bool { return p.rank(permit.lane) >= rank }
-			all = append(all, n.slotLimit(p, naiveLimit{Limit: l, reason: admission.PoolCap, frees: anyone}, lower)...)
+			lower := func(permit *naivePermit) bool { return anyone(permit) && p.rank(permit.lane) >= rank }
+			all = append(all, n.slotLimit(p, naiveLimit{Limit: l, reason: admission.PoolCap, frees: lower}, lower)...)
 		}
 	}
 	d := p.tenant(tenant).demand(lane)
