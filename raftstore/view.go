@@ -75,3 +75,20 @@ func (s *Store) countRefusal(err error) error {
 	}
 	return err
 }
+
+// Picture returns who is held back in a pool at this moment, to be read for as long
+// as it takes: nothing changes it. It is made in no time, however many are held.
+func (s *Store) Picture(pool string) (*admission.Picture, error) {
+	t := s.term.Load()
+	s.fsm.mu.Lock() // as for a snapshot
+	defer s.fsm.mu.Unlock()
+	at, w := s.fsm.st.Now()
+	if t != nil {
+		at, w = t.now()
+	}
+	p, err := s.fsm.st.Picture(at, w, pool)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}

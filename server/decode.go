@@ -45,17 +45,34 @@ func (c markingCodec) Unmarshal(data mem.BufferSlice, v any) error {
 
 // decodeInterceptor refuses what the codec marked.
 func decodeInterceptor(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if err := checkDecoded(req); err != nil {
+		return nil, err
+	}
+	return handler(ctx, req)
+}
+
+// decodingStream is a stream that refuses what the codec marked.
+type decodingStream struct{ grpc.ServerStream }
+
+func (s *decodingStream) RecvMsg(m any) error {
+	if err := s.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	return checkDecoded(m)
+}
+
+func checkDecoded(req any) error {
 	m, ok := req.(proto.Message)
 	if !ok {
-		return handler(ctx, req)
+		return nil
 	}
 	unknown := m.ProtoReflect().GetUnknown()
 	number, kind, n := protowire.ConsumeTag(unknown)
 	if number != brokenField || kind != protowire.BytesType {
-		return handler(ctx, req)
+		return nil
 	}
 	why, _ := protowire.ConsumeString(unknown[n:])
-	return nil, fmt.Errorf("decode the request (%s): %w", why, &fieldError{
+	return fmt.Errorf("decode the request (%s): %w", why, &fieldError{
 		reason: admission.InvalidField,
 		violations: []admission.Violation{{
 			Message: "the request is no " + string(m.ProtoReflect().Descriptor().FullName()) + ", or has text that is not UTF-8",

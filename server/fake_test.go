@@ -111,6 +111,16 @@ func (f *fakeStore) Image(context.Context) (*admission.Image, error) {
 	return f.state.Snapshot(), nil
 }
 
+func (f *fakeStore) Picture(pool string) (*admission.Picture, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, err := f.state.Picture(f.at, f.wall, pool)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
 func (f *fakeStore) Ready() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -33,11 +33,11 @@ func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics, drain *drain)
 			decodeInterceptor,
 			recovery.UnaryServerInterceptor(onPanic),
 		),
-		// Only health and reflection stream, and they make their own statuses.
 		grpc.ChainStreamInterceptor(
 			calls.StreamServerInterceptor(),
 			logging.StreamServerInterceptor(logger, opts...),
 			drain.streamInterceptor,
+			statusStreamInterceptor,
 			recovery.StreamServerInterceptor(onPanic),
 		),
 	}
@@ -56,6 +56,15 @@ func statusInterceptor(ctx context.Context, req any, _ *grpc.UnaryServerInfo, ha
 		return nil, statusError(err, retrySafe(req))
 	}
 	return resp, nil
+}
+
+// statusStreamInterceptor is the same for calls that stream their answer: all of
+// them only read.
+func statusStreamInterceptor(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if err := handler(srv, &decodingStream{stream}); err != nil {
+		return statusError(err, true)
+	}
+	return nil
 }
 
 // callLogger writes one line for each call, failed ones with the cause that

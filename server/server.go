@@ -56,7 +56,7 @@ func New(store Store, log *slog.Logger, reg prometheus.Registerer) (*Server, err
 	admitv1.RegisterAdmissionServiceServer(g, &admissionService{store: store, metrics: decisions, drain: drain})
 	admitv1.RegisterDueWorkServiceServer(g, newDueWorkService(store))
 	admitv1.RegisterPolicyServiceServer(g, &policyService{store: store, log: log})
-	admitv1.RegisterStatusServiceServer(g, &statusService{store: store})
+	admitv1.RegisterStatusServiceServer(g, newStatusService(store))
 	s.health = newHealthReporter(store, slices.Collect(maps.Keys(g.GetServiceInfo())))
 	grpc_health_v1.RegisterHealthServer(g, s.health.server)
 	reflection.Register(g)

@@ -10,6 +10,16 @@ import (
 type statusService struct {
 	admitv1.UnsafeStatusServiceServer
 	store Store
+	// pictures has a place for each picture that is being read.
+	pictures chan struct{}
+}
+
+// maxPictures bounds the pictures that are read at the same time: each holds rows
+// that the state has left behind.
+const maxPictures = 8
+
+func newStatusService(store Store) *statusService {
+	return &statusService{store: store, pictures: make(chan struct{}, maxPictures)}
 }
 
 func (s *statusService) QueueHealth(_ context.Context, in *admitv1.QueueHealthRequest) (*admitv1.QueueHealthResponse, error) {

@@ -22,6 +22,9 @@ type Store interface {
 	View(fn func(st *admission.State, at admission.Instant, w admission.Wall))
 	// Image returns an immutable picture of the state, without copying it.
 	Image(ctx context.Context) (*admission.Image, error)
+	// Picture returns who is held back in a pool now, to be read for as long as it
+	// takes.
+	Picture(pool string) (*admission.Picture, error)
 	// Ready says whether the store can decide now. It does not block.
 	Ready() bool
 	// ReadyChanged is closed when Ready next changes.

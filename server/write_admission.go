@@ -78,18 +78,22 @@ func writeShed(s *admission.Shed) *admitv1.Shed {
 		out.MaxGrantable = &s.MaxGrantable
 	}
 	for _, l := range s.Blocking {
-		out.Blocking = append(out.Blocking, &admitv1.Limit{
-			Name:       l.Name,
-			Scope:      scopes[l.Scope],
-			Capacity:   l.Capacity,
-			Used:       l.Used,
-			Asked:      l.Asked,
-			Reserve:    l.Reserve,
-			RetryAfter: given(l.RetryAfter),
-			Holders:    l.Holders,
-		})
+		out.Blocking = append(out.Blocking, writeLimit(l))
 	}
 	return out
+}
+
+func writeLimit(l admission.Limit) *admitv1.Limit {
+	return &admitv1.Limit{
+		Name:       l.Name,
+		Scope:      scopes[l.Scope],
+		Capacity:   l.Capacity,
+		Used:       l.Used,
+		Asked:      l.Asked,
+		Reserve:    l.Reserve,
+		RetryAfter: given(l.RetryAfter),
+		Holders:    l.Holders,
+	}
 }
 
 var scopes = map[admission.Scope]admitv1.Limit_Scope{

@@ -49,17 +49,21 @@ func writeShedding(s *admission.Shedding) *admitv1.Shedding {
 		})
 	}
 	for _, h := range s.Held {
-		out.Held = append(out.Held, &admitv1.HeldTenant{
-			Tenant:     h.Tenant,
-			Lane:       h.Lane,
-			Reason:     reasons[h.Reason],
-			Due:        h.Due,
-			Waiting:    h.Waiting,
-			OldestAge:  durationpb.New(h.OldestAge),
-			RetryAfter: given(h.RetryAfter),
-		})
+		out.Held = append(out.Held, writeHeld(h))
 	}
 	return out
+}
+
+func writeHeld(h admission.HeldTenant) *admitv1.HeldTenant {
+	return &admitv1.HeldTenant{
+		Tenant:     h.Tenant,
+		Lane:       h.Lane,
+		Reason:     reasons[h.Reason],
+		Due:        h.Due,
+		Waiting:    h.Waiting,
+		OldestAge:  durationpb.New(h.OldestAge),
+		RetryAfter: given(h.RetryAfter),
+	}
 }
 
 // oldestAge is absent from a lane without depth.

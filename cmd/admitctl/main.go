@@ -93,7 +93,7 @@ Data goes to stdout and talk to stderr.`,
 		a.dueCommand(), a.deadCommand(), a.demandCommand(),
 		a.tenantCommand(), a.pausableCommand("lane", "LANE", "marketing"),
 		a.pausableCommand("bucket", "BUCKET", "provider"),
-		a.healthCommand(), a.simulateCommand(), a.versionCommand(), exitCodesTopic(),
+		a.healthCommand(), a.shedCommand(), a.explainCommand(), a.simulateCommand(), a.versionCommand(), exitCodesTopic(),
 	)
 	group(root)
 	return root

@@ -272,11 +272,12 @@ type Shed struct {
 	// Absent where time alone frees nothing.
 	RetryAfter *durationpb.Duration `protobuf:"bytes,3,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
 	// Advice, where retry_after is absent but a retry may help: when to ask
-	// again, if nothing wakes the caller before.
+	// again, if nothing wakes the caller before. Absent where only another policy
+	// helps, or nothing.
 	PollAfter *durationpb.Duration `protobuf:"bytes,4,opt,name=poll_after,json=pollAfter,proto3" json:"poll_after,omitempty"`
 	// Where a release is needed: the time until the earliest expiry among the
-	// permits of the pool, or of the tenant where only limits of the tenant need
-	// one. Absent if none is held.
+	// permits that hold a blocking limit. A lower bound: 64 permits are looked at,
+	// those that expire first. Absent if none is held.
 	EarliestExpiry *durationpb.Duration `protobuf:"bytes,5,opt,name=earliest_expiry,json=earliestExpiry,proto3" json:"earliest_expiry,omitempty"`
 	// With NEVER_GRANTABLE: the greatest cost that could be granted.
 	MaxGrantable *int64 `protobuf:"varint,6,opt,name=max_grantable,json=maxGrantable,proto3,oneof" json:"max_grantable,omitempty"`

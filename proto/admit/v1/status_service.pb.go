@@ -419,6 +419,485 @@ func (x *TenantStatus) GetBuckets() []*BucketHealth {
 	return nil
 }
 
+// GetSheddingRequest selects a pool and what is held in it.
+type GetSheddingRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool. Required.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Only this tenant's rows. Empty means all.
+	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Only rows of this lane. Empty means all; a lane that is not there has none.
+	Lane string `protobuf:"bytes,3,opt,name=lane,proto3" json:"lane,omitempty"`
+	// Only rows held for this reason. Absent means all.
+	Reason        Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=admit.v1.Reason" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSheddingRequest) Reset() {
+	*x = GetSheddingRequest{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSheddingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSheddingRequest) ProtoMessage() {}
+
+func (x *GetSheddingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSheddingRequest.ProtoReflect.Descriptor instead.
+func (*GetSheddingRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *GetSheddingRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *GetSheddingRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *GetSheddingRequest) GetLane() string {
+	if x != nil {
+		return x.Lane
+	}
+	return ""
+}
+
+func (x *GetSheddingRequest) GetReason() Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return Reason_REASON_UNSPECIFIED
+}
+
+// GetSheddingResponse is a chunk of the picture.
+type GetSheddingResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Up to 1000 rows. In the first chunk cluster_time, log_index, policy_revision,
+	// lanes and totals are set as well, those of the whole pool; `more` says that
+	// another chunk follows. retry_after is absent from rows with waiting requests.
+	Shedding      *Shedding `protobuf:"bytes,1,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSheddingResponse) Reset() {
+	*x = GetSheddingResponse{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSheddingResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSheddingResponse) ProtoMessage() {}
+
+func (x *GetSheddingResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSheddingResponse.ProtoReflect.Descriptor instead.
+func (*GetSheddingResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *GetSheddingResponse) GetShedding() *Shedding {
+	if x != nil {
+		return x.Shedding
+	}
+	return nil
+}
+
+// WatchSheddingRequest selects a pool to watch.
+type WatchSheddingRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool. Required.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The least time between two answers, 100 ms to 60 s. Absent means 1 s.
+	Interval *durationpb.Duration `protobuf:"bytes,2,opt,name=interval,proto3" json:"interval,omitempty"`
+	// How many held tenants to show, 0 to 1000. Absent means 16. Where there are more,
+	// others are shown each second, so that all are seen in turn.
+	HeldRows      *int32 `protobuf:"varint,3,opt,name=held_rows,json=heldRows,proto3,oneof" json:"held_rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchSheddingRequest) Reset() {
+	*x = WatchSheddingRequest{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchSheddingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchSheddingRequest) ProtoMessage() {}
+
+func (x *WatchSheddingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchSheddingRequest.ProtoReflect.Descriptor instead.
+func (*WatchSheddingRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *WatchSheddingRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *WatchSheddingRequest) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+func (x *WatchSheddingRequest) GetHeldRows() int32 {
+	if x != nil && x.HeldRows != nil {
+		return *x.HeldRows
+	}
+	return 0
+}
+
+// WatchSheddingResponse is the shedding as it is now.
+type WatchSheddingResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool's shedding.
+	Shedding      *Shedding `protobuf:"bytes,1,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchSheddingResponse) Reset() {
+	*x = WatchSheddingResponse{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchSheddingResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchSheddingResponse) ProtoMessage() {}
+
+func (x *WatchSheddingResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchSheddingResponse.ProtoReflect.Descriptor instead.
+func (*WatchSheddingResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *WatchSheddingResponse) GetShedding() *Shedding {
+	if x != nil {
+		return x.Shedding
+	}
+	return nil
+}
+
+// TopShedRequest selects tenants.
+type TopShedRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool. Required.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// How many tenants, 1 to 100. 0 means 10.
+	N int32 `protobuf:"varint,2,opt,name=n,proto3" json:"n,omitempty"`
+	// Only what is held in this lane. Empty means all.
+	Lane string `protobuf:"bytes,3,opt,name=lane,proto3" json:"lane,omitempty"`
+	// Only what is held for this reason. Absent means all.
+	Reason        Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=admit.v1.Reason" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopShedRequest) Reset() {
+	*x = TopShedRequest{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopShedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopShedRequest) ProtoMessage() {}
+
+func (x *TopShedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopShedRequest.ProtoReflect.Descriptor instead.
+func (*TopShedRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *TopShedRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *TopShedRequest) GetN() int32 {
+	if x != nil {
+		return x.N
+	}
+	return 0
+}
+
+func (x *TopShedRequest) GetLane() string {
+	if x != nil {
+		return x.Lane
+	}
+	return ""
+}
+
+func (x *TopShedRequest) GetReason() Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return Reason_REASON_UNSPECIFIED
+}
+
+// TopShedResponse names the tenants with the most held.
+type TopShedResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenants, the one with the most first.
+	Tenants []*TopTenant `protobuf:"bytes,1,rep,name=tenants,proto3" json:"tenants,omitempty"`
+	// Time since the cluster was born.
+	ClusterTime *durationpb.Duration `protobuf:"bytes,2,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
+	// The index in the replicated log that the picture shows.
+	LogIndex      uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopShedResponse) Reset() {
+	*x = TopShedResponse{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopShedResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopShedResponse) ProtoMessage() {}
+
+func (x *TopShedResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopShedResponse.ProtoReflect.Descriptor instead.
+func (*TopShedResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *TopShedResponse) GetTenants() []*TopTenant {
+	if x != nil {
+		return x.Tenants
+	}
+	return nil
+}
+
+func (x *TopShedResponse) GetClusterTime() *durationpb.Duration {
+	if x != nil {
+		return x.ClusterTime
+	}
+	return nil
+}
+
+func (x *TopShedResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
+// TopTenant is what one tenant has held.
+type TopTenant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Its due entries and waiting requests that are held.
+	Total int64 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	// Its rows, one for each lane.
+	Held          []*HeldTenant `protobuf:"bytes,3,rep,name=held,proto3" json:"held,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopTenant) Reset() {
+	*x = TopTenant{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopTenant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopTenant) ProtoMessage() {}
+
+func (x *TopTenant) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopTenant.ProtoReflect.Descriptor instead.
+func (*TopTenant) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *TopTenant) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *TopTenant) GetTotal() int64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *TopTenant) GetHeld() []*HeldTenant {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+// ExplainResponse is the explanation.
+type ExplainResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The explanation.
+	Explanation   *Explanation `protobuf:"bytes,1,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainResponse) Reset() {
+	*x = ExplainResponse{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainResponse) ProtoMessage() {}
+
+func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
+func (*ExplainResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ExplainResponse) GetExplanation() *Explanation {
+	if x != nil {
+		return x.Explanation
+	}
+	return nil
+}
+
 // QueueHealthRequest selects pools.
 type QueueHealthRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -430,7 +909,7 @@ type QueueHealthRequest struct {
 
 func (x *QueueHealthRequest) Reset() {
 	*x = QueueHealthRequest{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[5]
+	mi := &file_admit_v1_status_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -442,7 +921,7 @@ func (x *QueueHealthRequest) String() string {
 func (*QueueHealthRequest) ProtoMessage() {}
 
 func (x *QueueHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[5]
+	mi := &file_admit_v1_status_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -455,7 +934,7 @@ func (x *QueueHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueHealthRequest.ProtoReflect.Descriptor instead.
 func (*QueueHealthRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{5}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *QueueHealthRequest) GetPool() string {
@@ -482,7 +961,7 @@ type QueueHealthResponse struct {
 
 func (x *QueueHealthResponse) Reset() {
 	*x = QueueHealthResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[6]
+	mi := &file_admit_v1_status_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -494,7 +973,7 @@ func (x *QueueHealthResponse) String() string {
 func (*QueueHealthResponse) ProtoMessage() {}
 
 func (x *QueueHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[6]
+	mi := &file_admit_v1_status_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -507,7 +986,7 @@ func (x *QueueHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueHealthResponse.ProtoReflect.Descriptor instead.
 func (*QueueHealthResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{6}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *QueueHealthResponse) GetPools() []*PoolHealth {
@@ -576,7 +1055,7 @@ type PoolHealth struct {
 
 func (x *PoolHealth) Reset() {
 	*x = PoolHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[7]
+	mi := &file_admit_v1_status_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -588,7 +1067,7 @@ func (x *PoolHealth) String() string {
 func (*PoolHealth) ProtoMessage() {}
 
 func (x *PoolHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[7]
+	mi := &file_admit_v1_status_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -601,7 +1080,7 @@ func (x *PoolHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolHealth.ProtoReflect.Descriptor instead.
 func (*PoolHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{7}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PoolHealth) GetPool() string {
@@ -718,7 +1197,7 @@ type LimitHealth struct {
 
 func (x *LimitHealth) Reset() {
 	*x = LimitHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[8]
+	mi := &file_admit_v1_status_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -730,7 +1209,7 @@ func (x *LimitHealth) String() string {
 func (*LimitHealth) ProtoMessage() {}
 
 func (x *LimitHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[8]
+	mi := &file_admit_v1_status_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -743,7 +1222,7 @@ func (x *LimitHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitHealth.ProtoReflect.Descriptor instead.
 func (*LimitHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{8}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LimitHealth) GetLimit() string {
@@ -792,7 +1271,7 @@ type LaneHealth struct {
 
 func (x *LaneHealth) Reset() {
 	*x = LaneHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[9]
+	mi := &file_admit_v1_status_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +1283,7 @@ func (x *LaneHealth) String() string {
 func (*LaneHealth) ProtoMessage() {}
 
 func (x *LaneHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[9]
+	mi := &file_admit_v1_status_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +1296,7 @@ func (x *LaneHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneHealth.ProtoReflect.Descriptor instead.
 func (*LaneHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{9}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LaneHealth) GetLane() string {
@@ -896,7 +1375,7 @@ type BucketHealth struct {
 
 func (x *BucketHealth) Reset() {
 	*x = BucketHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[10]
+	mi := &file_admit_v1_status_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +1387,7 @@ func (x *BucketHealth) String() string {
 func (*BucketHealth) ProtoMessage() {}
 
 func (x *BucketHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[10]
+	mi := &file_admit_v1_status_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +1400,7 @@ func (x *BucketHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketHealth.ProtoReflect.Descriptor instead.
 func (*BucketHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{10}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BucketHealth) GetBucket() string {
@@ -963,7 +1442,7 @@ var File_admit_v1_status_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1dadmit/v1/status_service.proto\x12\badmit.v1\x1a\x15admit/v1/policy.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\">\n" +
+	"\x1dadmit/v1/status_service.proto\x12\badmit.v1\x1a\x1aadmit/v1/explanation.proto\x1a\x15admit/v1/policy.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\">\n" +
 	"\x10GetTenantRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\"`\n" +
@@ -992,7 +1471,37 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\x0eSOURCE_DEFAULT\x10\x01\x12\x11\n" +
 	"\rSOURCE_POLICY\x10\x02\x12\x0e\n" +
 	"\n" +
-	"SOURCE_PUT\x10\x03\"(\n" +
+	"SOURCE_PUT\x10\x03\"~\n" +
+	"\x12GetSheddingRequest\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x12\n" +
+	"\x04lane\x18\x03 \x01(\tR\x04lane\x12(\n" +
+	"\x06reason\x18\x04 \x01(\x0e2\x10.admit.v1.ReasonR\x06reason\"E\n" +
+	"\x13GetSheddingResponse\x12.\n" +
+	"\bshedding\x18\x01 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"\x91\x01\n" +
+	"\x14WatchSheddingRequest\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x125\n" +
+	"\binterval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12 \n" +
+	"\theld_rows\x18\x03 \x01(\x05H\x00R\bheldRows\x88\x01\x01B\f\n" +
+	"\n" +
+	"_held_rows\"G\n" +
+	"\x15WatchSheddingResponse\x12.\n" +
+	"\bshedding\x18\x01 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"p\n" +
+	"\x0eTopShedRequest\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\f\n" +
+	"\x01n\x18\x02 \x01(\x05R\x01n\x12\x12\n" +
+	"\x04lane\x18\x03 \x01(\tR\x04lane\x12(\n" +
+	"\x06reason\x18\x04 \x01(\x0e2\x10.admit.v1.ReasonR\x06reason\"\x9b\x01\n" +
+	"\x0fTopShedResponse\x12-\n" +
+	"\atenants\x18\x01 \x03(\v2\x13.admit.v1.TopTenantR\atenants\x12<\n" +
+	"\fcluster_time\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\vclusterTime\x12\x1b\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"c\n" +
+	"\tTopTenant\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x14\n" +
+	"\x05total\x18\x02 \x01(\x03R\x05total\x12(\n" +
+	"\x04held\x18\x03 \x03(\v2\x14.admit.v1.HeldTenantR\x04held\"J\n" +
+	"\x0fExplainResponse\x127\n" +
+	"\vexplanation\x18\x01 \x01(\v2\x15.admit.v1.ExplanationR\vexplanation\"(\n" +
 	"\x12QueueHealthRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\"\xc5\x01\n" +
 	"\x13QueueHealthResponse\x12*\n" +
@@ -1040,11 +1549,15 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\bcapacity\x18\x03 \x01(\x03R\bcapacity\x12\x16\n" +
 	"\x06paused\x18\x04 \x01(\bR\x06paused\x128\n" +
 	"\n" +
-	"paused_for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\tpausedFor2\xed\x01\n" +
+	"paused_for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\tpausedFor2\x8f\x04\n" +
 	"\rStatusService\x12J\n" +
 	"\vQueueHealth\x12\x1c.admit.v1.QueueHealthRequest\x1a\x1d.admit.v1.QueueHealthResponse\x12D\n" +
 	"\tGetTenant\x12\x1a.admit.v1.GetTenantRequest\x1a\x1b.admit.v1.GetTenantResponse\x12J\n" +
-	"\vListTenants\x12\x1c.admit.v1.ListTenantsRequest\x1a\x1d.admit.v1.ListTenantsResponseB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
+	"\vListTenants\x12\x1c.admit.v1.ListTenantsRequest\x1a\x1d.admit.v1.ListTenantsResponse\x12L\n" +
+	"\vGetShedding\x12\x1c.admit.v1.GetSheddingRequest\x1a\x1d.admit.v1.GetSheddingResponse0\x01\x12R\n" +
+	"\rWatchShedding\x12\x1e.admit.v1.WatchSheddingRequest\x1a\x1f.admit.v1.WatchSheddingResponse0\x01\x12>\n" +
+	"\aTopShed\x12\x18.admit.v1.TopShedRequest\x1a\x19.admit.v1.TopShedResponse\x12>\n" +
+	"\aExplain\x12\x18.admit.v1.ExplainRequest\x1a\x19.admit.v1.ExplainResponseB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
 var (
 	file_admit_v1_status_service_proto_rawDescOnce sync.Once
@@ -1059,49 +1572,79 @@ func file_admit_v1_status_service_proto_rawDescGZIP() []byte {
 }
 
 var file_admit_v1_status_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_admit_v1_status_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_admit_v1_status_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_admit_v1_status_service_proto_goTypes = []any{
-	(TenantStatus_Source)(0),    // 0: admit.v1.TenantStatus.Source
-	(*GetTenantRequest)(nil),    // 1: admit.v1.GetTenantRequest
-	(*GetTenantResponse)(nil),   // 2: admit.v1.GetTenantResponse
-	(*ListTenantsRequest)(nil),  // 3: admit.v1.ListTenantsRequest
-	(*ListTenantsResponse)(nil), // 4: admit.v1.ListTenantsResponse
-	(*TenantStatus)(nil),        // 5: admit.v1.TenantStatus
-	(*QueueHealthRequest)(nil),  // 6: admit.v1.QueueHealthRequest
-	(*QueueHealthResponse)(nil), // 7: admit.v1.QueueHealthResponse
-	(*PoolHealth)(nil),          // 8: admit.v1.PoolHealth
-	(*LimitHealth)(nil),         // 9: admit.v1.LimitHealth
-	(*LaneHealth)(nil),          // 10: admit.v1.LaneHealth
-	(*BucketHealth)(nil),        // 11: admit.v1.BucketHealth
-	(*Tenant)(nil),              // 12: admit.v1.Tenant
-	(*durationpb.Duration)(nil), // 13: google.protobuf.Duration
-	(*HeldTotal)(nil),           // 14: admit.v1.HeldTotal
+	(TenantStatus_Source)(0),      // 0: admit.v1.TenantStatus.Source
+	(*GetTenantRequest)(nil),      // 1: admit.v1.GetTenantRequest
+	(*GetTenantResponse)(nil),     // 2: admit.v1.GetTenantResponse
+	(*ListTenantsRequest)(nil),    // 3: admit.v1.ListTenantsRequest
+	(*ListTenantsResponse)(nil),   // 4: admit.v1.ListTenantsResponse
+	(*TenantStatus)(nil),          // 5: admit.v1.TenantStatus
+	(*GetSheddingRequest)(nil),    // 6: admit.v1.GetSheddingRequest
+	(*GetSheddingResponse)(nil),   // 7: admit.v1.GetSheddingResponse
+	(*WatchSheddingRequest)(nil),  // 8: admit.v1.WatchSheddingRequest
+	(*WatchSheddingResponse)(nil), // 9: admit.v1.WatchSheddingResponse
+	(*TopShedRequest)(nil),        // 10: admit.v1.TopShedRequest
+	(*TopShedResponse)(nil),       // 11: admit.v1.TopShedResponse
+	(*TopTenant)(nil),             // 12: admit.v1.TopTenant
+	(*ExplainResponse)(nil),       // 13: admit.v1.ExplainResponse
+	(*QueueHealthRequest)(nil),    // 14: admit.v1.QueueHealthRequest
+	(*QueueHealthResponse)(nil),   // 15: admit.v1.QueueHealthResponse
+	(*PoolHealth)(nil),            // 16: admit.v1.PoolHealth
+	(*LimitHealth)(nil),           // 17: admit.v1.LimitHealth
+	(*LaneHealth)(nil),            // 18: admit.v1.LaneHealth
+	(*BucketHealth)(nil),          // 19: admit.v1.BucketHealth
+	(*Tenant)(nil),                // 20: admit.v1.Tenant
+	(Reason)(0),                   // 21: admit.v1.Reason
+	(*Shedding)(nil),              // 22: admit.v1.Shedding
+	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
+	(*HeldTenant)(nil),            // 24: admit.v1.HeldTenant
+	(*Explanation)(nil),           // 25: admit.v1.Explanation
+	(*HeldTotal)(nil),             // 26: admit.v1.HeldTotal
+	(*ExplainRequest)(nil),        // 27: admit.v1.ExplainRequest
 }
 var file_admit_v1_status_service_proto_depIdxs = []int32{
 	5,  // 0: admit.v1.GetTenantResponse.tenant:type_name -> admit.v1.TenantStatus
 	5,  // 1: admit.v1.ListTenantsResponse.tenants:type_name -> admit.v1.TenantStatus
-	12, // 2: admit.v1.TenantStatus.share:type_name -> admit.v1.Tenant
+	20, // 2: admit.v1.TenantStatus.share:type_name -> admit.v1.Tenant
 	0,  // 3: admit.v1.TenantStatus.source:type_name -> admit.v1.TenantStatus.Source
-	11, // 4: admit.v1.TenantStatus.buckets:type_name -> admit.v1.BucketHealth
-	8,  // 5: admit.v1.QueueHealthResponse.pools:type_name -> admit.v1.PoolHealth
-	13, // 6: admit.v1.QueueHealthResponse.cluster_time:type_name -> google.protobuf.Duration
-	10, // 7: admit.v1.PoolHealth.lanes:type_name -> admit.v1.LaneHealth
-	11, // 8: admit.v1.PoolHealth.buckets:type_name -> admit.v1.BucketHealth
-	14, // 9: admit.v1.PoolHealth.held:type_name -> admit.v1.HeldTotal
-	9,  // 10: admit.v1.PoolHealth.limits:type_name -> admit.v1.LimitHealth
-	13, // 11: admit.v1.LaneHealth.oldest_age:type_name -> google.protobuf.Duration
-	13, // 12: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
-	6,  // 13: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
-	1,  // 14: admit.v1.StatusService.GetTenant:input_type -> admit.v1.GetTenantRequest
-	3,  // 15: admit.v1.StatusService.ListTenants:input_type -> admit.v1.ListTenantsRequest
-	7,  // 16: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
-	2,  // 17: admit.v1.StatusService.GetTenant:output_type -> admit.v1.GetTenantResponse
-	4,  // 18: admit.v1.StatusService.ListTenants:output_type -> admit.v1.ListTenantsResponse
-	16, // [16:19] is the sub-list for method output_type
-	13, // [13:16] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	19, // 4: admit.v1.TenantStatus.buckets:type_name -> admit.v1.BucketHealth
+	21, // 5: admit.v1.GetSheddingRequest.reason:type_name -> admit.v1.Reason
+	22, // 6: admit.v1.GetSheddingResponse.shedding:type_name -> admit.v1.Shedding
+	23, // 7: admit.v1.WatchSheddingRequest.interval:type_name -> google.protobuf.Duration
+	22, // 8: admit.v1.WatchSheddingResponse.shedding:type_name -> admit.v1.Shedding
+	21, // 9: admit.v1.TopShedRequest.reason:type_name -> admit.v1.Reason
+	12, // 10: admit.v1.TopShedResponse.tenants:type_name -> admit.v1.TopTenant
+	23, // 11: admit.v1.TopShedResponse.cluster_time:type_name -> google.protobuf.Duration
+	24, // 12: admit.v1.TopTenant.held:type_name -> admit.v1.HeldTenant
+	25, // 13: admit.v1.ExplainResponse.explanation:type_name -> admit.v1.Explanation
+	16, // 14: admit.v1.QueueHealthResponse.pools:type_name -> admit.v1.PoolHealth
+	23, // 15: admit.v1.QueueHealthResponse.cluster_time:type_name -> google.protobuf.Duration
+	18, // 16: admit.v1.PoolHealth.lanes:type_name -> admit.v1.LaneHealth
+	19, // 17: admit.v1.PoolHealth.buckets:type_name -> admit.v1.BucketHealth
+	26, // 18: admit.v1.PoolHealth.held:type_name -> admit.v1.HeldTotal
+	17, // 19: admit.v1.PoolHealth.limits:type_name -> admit.v1.LimitHealth
+	23, // 20: admit.v1.LaneHealth.oldest_age:type_name -> google.protobuf.Duration
+	23, // 21: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
+	14, // 22: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
+	1,  // 23: admit.v1.StatusService.GetTenant:input_type -> admit.v1.GetTenantRequest
+	3,  // 24: admit.v1.StatusService.ListTenants:input_type -> admit.v1.ListTenantsRequest
+	6,  // 25: admit.v1.StatusService.GetShedding:input_type -> admit.v1.GetSheddingRequest
+	8,  // 26: admit.v1.StatusService.WatchShedding:input_type -> admit.v1.WatchSheddingRequest
+	10, // 27: admit.v1.StatusService.TopShed:input_type -> admit.v1.TopShedRequest
+	27, // 28: admit.v1.StatusService.Explain:input_type -> admit.v1.ExplainRequest
+	15, // 29: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
+	2,  // 30: admit.v1.StatusService.GetTenant:output_type -> admit.v1.GetTenantResponse
+	4,  // 31: admit.v1.StatusService.ListTenants:output_type -> admit.v1.ListTenantsResponse
+	7,  // 32: admit.v1.StatusService.GetShedding:output_type -> admit.v1.GetSheddingResponse
+	9,  // 33: admit.v1.StatusService.WatchShedding:output_type -> admit.v1.WatchSheddingResponse
+	11, // 34: admit.v1.StatusService.TopShed:output_type -> admit.v1.TopShedResponse
+	13, // 35: admit.v1.StatusService.Explain:output_type -> admit.v1.ExplainResponse
+	29, // [29:36] is the sub-list for method output_type
+	22, // [22:29] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_status_service_proto_init() }
@@ -1109,16 +1652,18 @@ func file_admit_v1_status_service_proto_init() {
 	if File_admit_v1_status_service_proto != nil {
 		return
 	}
+	file_admit_v1_explanation_proto_init()
 	file_admit_v1_policy_proto_init()
 	file_admit_v1_shedding_proto_init()
 	file_admit_v1_status_service_proto_msgTypes[7].OneofWrappers = []any{}
+	file_admit_v1_status_service_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_status_service_proto_rawDesc), len(file_admit_v1_status_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

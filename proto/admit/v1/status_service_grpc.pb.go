@@ -19,9 +19,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	StatusService_QueueHealth_FullMethodName = "/admit.v1.StatusService/QueueHealth"
-	StatusService_GetTenant_FullMethodName   = "/admit.v1.StatusService/GetTenant"
-	StatusService_ListTenants_FullMethodName = "/admit.v1.StatusService/ListTenants"
+	StatusService_QueueHealth_FullMethodName   = "/admit.v1.StatusService/QueueHealth"
+	StatusService_GetTenant_FullMethodName     = "/admit.v1.StatusService/GetTenant"
+	StatusService_ListTenants_FullMethodName   = "/admit.v1.StatusService/ListTenants"
+	StatusService_GetShedding_FullMethodName   = "/admit.v1.StatusService/GetShedding"
+	StatusService_WatchShedding_FullMethodName = "/admit.v1.StatusService/WatchShedding"
+	StatusService_TopShed_FullMethodName       = "/admit.v1.StatusService/TopShed"
+	StatusService_Explain_FullMethodName       = "/admit.v1.StatusService/Explain"
 )
 
 // StatusServiceClient is the client API for StatusService service.
@@ -45,6 +49,30 @@ type StatusServiceClient interface {
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND).
 	ListTenants(ctx context.Context, in *ListTenantsRequest, opts ...grpc.CallOption) (*ListTenantsResponse, error)
+	// GetShedding shows every held tenant of a pool at one index, in chunks of up to
+	// 1000 rows: tenants in the order in which the pool came to know them. However many
+	// there are and however slowly the caller reads, all are of the same moment.
+	//
+	// Errors: NOT_FOUND (POOL_NOT_FOUND); RESOURCE_EXHAUSTED with RetryInfo
+	// (OVERLOADED) where 8 such pictures are being read from this node already.
+	GetShedding(ctx context.Context, in *GetSheddingRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetSheddingResponse], error)
+	// WatchShedding shows a pool's shedding at once, and again whenever it has changed
+	// but for ages and times, at most once in each interval. It goes on until the
+	// caller ends it.
+	//
+	// Errors: NOT_FOUND (POOL_NOT_FOUND), also when the pool is removed.
+	WatchShedding(ctx context.Context, in *WatchSheddingRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchSheddingResponse], error)
+	// TopShed shows the tenants of a pool with the most held, due entries and waiting
+	// requests together.
+	//
+	// Errors: as of GetShedding.
+	TopShed(ctx context.Context, in *TopShedRequest, opts ...grpc.CallOption) (*TopShedResponse, error)
+	// Explain says why a request would not be granted now, why an entry is not
+	// claimed, or how a permit stands. It changes nothing.
+	//
+	// Errors: NOT_FOUND (POOL_NOT_FOUND, ENTRY_NOT_FOUND); INVALID_ARGUMENT
+	// (UNKNOWN_CATEGORY).
+	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
 }
 
 type statusServiceClient struct {
@@ -85,6 +113,64 @@ func (c *statusServiceClient) ListTenants(ctx context.Context, in *ListTenantsRe
 	return out, nil
 }
 
+func (c *statusServiceClient) GetShedding(ctx context.Context, in *GetSheddingRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetSheddingResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &StatusService_ServiceDesc.Streams[0], StatusService_GetShedding_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[GetSheddingRequest, GetSheddingResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StatusService_GetSheddingClient = grpc.ServerStreamingClient[GetSheddingResponse]
+
+func (c *statusServiceClient) WatchShedding(ctx context.Context, in *WatchSheddingRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchSheddingResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &StatusService_ServiceDesc.Streams[1], StatusService_WatchShedding_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchSheddingRequest, WatchSheddingResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StatusService_WatchSheddingClient = grpc.ServerStreamingClient[WatchSheddingResponse]
+
+func (c *statusServiceClient) TopShed(ctx context.Context, in *TopShedRequest, opts ...grpc.CallOption) (*TopShedResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TopShedResponse)
+	err := c.cc.Invoke(ctx, StatusService_TopShed_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *statusServiceClient) Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExplainResponse)
+	err := c.cc.Invoke(ctx, StatusService_Explain_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StatusServiceServer is the server API for StatusService service.
 // All implementations must embed UnimplementedStatusServiceServer
 // for forward compatibility.
@@ -106,6 +192,30 @@ type StatusServiceServer interface {
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND).
 	ListTenants(context.Context, *ListTenantsRequest) (*ListTenantsResponse, error)
+	// GetShedding shows every held tenant of a pool at one index, in chunks of up to
+	// 1000 rows: tenants in the order in which the pool came to know them. However many
+	// there are and however slowly the caller reads, all are of the same moment.
+	//
+	// Errors: NOT_FOUND (POOL_NOT_FOUND); RESOURCE_EXHAUSTED with RetryInfo
+	// (OVERLOADED) where 8 such pictures are being read from this node already.
+	GetShedding(*GetSheddingRequest, grpc.ServerStreamingServer[GetSheddingResponse]) error
+	// WatchShedding shows a pool's shedding at once, and again whenever it has changed
+	// but for ages and times, at most once in each interval. It goes on until the
+	// caller ends it.
+	//
+	// Errors: NOT_FOUND (POOL_NOT_FOUND), also when the pool is removed.
+	WatchShedding(*WatchSheddingRequest, grpc.ServerStreamingServer[WatchSheddingResponse]) error
+	// TopShed shows the tenants of a pool with the most held, due entries and waiting
+	// requests together.
+	//
+	// Errors: as of GetShedding.
+	TopShed(context.Context, *TopShedRequest) (*TopShedResponse, error)
+	// Explain says why a request would not be granted now, why an entry is not
+	// claimed, or how a permit stands. It changes nothing.
+	//
+	// Errors: NOT_FOUND (POOL_NOT_FOUND, ENTRY_NOT_FOUND); INVALID_ARGUMENT
+	// (UNKNOWN_CATEGORY).
+	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
 	mustEmbedUnimplementedStatusServiceServer()
 }
 
@@ -124,6 +234,18 @@ func (UnimplementedStatusServiceServer) GetTenant(context.Context, *GetTenantReq
 }
 func (UnimplementedStatusServiceServer) ListTenants(context.Context, *ListTenantsRequest) (*ListTenantsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTenants not implemented")
+}
+func (UnimplementedStatusServiceServer) GetShedding(*GetSheddingRequest, grpc.ServerStreamingServer[GetSheddingResponse]) error {
+	return status.Error(codes.Unimplemented, "method GetShedding not implemented")
+}
+func (UnimplementedStatusServiceServer) WatchShedding(*WatchSheddingRequest, grpc.ServerStreamingServer[WatchSheddingResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchShedding not implemented")
+}
+func (UnimplementedStatusServiceServer) TopShed(context.Context, *TopShedRequest) (*TopShedResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method TopShed not implemented")
+}
+func (UnimplementedStatusServiceServer) Explain(context.Context, *ExplainRequest) (*ExplainResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
 }
 func (UnimplementedStatusServiceServer) mustEmbedUnimplementedStatusServiceServer() {}
 func (UnimplementedStatusServiceServer) testEmbeddedByValue()                       {}
@@ -200,6 +322,64 @@ func _StatusService_ListTenants_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _StatusService_GetShedding_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(GetSheddingRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(StatusServiceServer).GetShedding(m, &grpc.GenericServerStream[GetSheddingRequest, GetSheddingResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StatusService_GetSheddingServer = grpc.ServerStreamingServer[GetSheddingResponse]
+
+func _StatusService_WatchShedding_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchSheddingRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(StatusServiceServer).WatchShedding(m, &grpc.GenericServerStream[WatchSheddingRequest, WatchSheddingResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StatusService_WatchSheddingServer = grpc.ServerStreamingServer[WatchSheddingResponse]
+
+func _StatusService_TopShed_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TopShedRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StatusServiceServer).TopShed(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StatusService_TopShed_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StatusServiceServer).TopShed(ctx, req.(*TopShedRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _StatusService_Explain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExplainRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StatusServiceServer).Explain(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StatusService_Explain_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StatusServiceServer).Explain(ctx, req.(*ExplainRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // StatusService_ServiceDesc is the grpc.ServiceDesc for StatusService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -219,7 +399,26 @@ var StatusService_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "ListTenants",
 			Handler:    _StatusService_ListTenants_Handler,
 		},
+		{
+			MethodName: "TopShed",
+			Handler:    _StatusService_TopShed_Handler,
+		},
+		{
+			MethodName: "Explain",
+			Handler:    _StatusService_Explain_Handler,
+		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "GetShedding",
+			Handler:       _StatusService_GetShedding_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "WatchShedding",
+			Handler:       _StatusService_WatchShedding_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "admit/v1/status_service.proto",
 }

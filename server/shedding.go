@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/admitd/admit/admission"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	"github.com/admitd/admit/raftstore"
+)
+
+// sheddingChunk is how many rows go into one answer of GetShedding.
+const sheddingChunk = 1000
+
+// picture takes a picture of a pool, or refuses while too many are read. The caller
+// calls done.
+func (s *statusService) picture(pool string) (p *admission.Picture, done func(), err error) {
+	select {
+	case s.pictures <- struct{}{}:
+	default:
+		return nil, nil, &raftstore.OverloadedError{Queue: "pictures", RetryAfter: retryLater}
+	}
+	done = func() { <-s.pictures }
+	if p, err = s.store.Picture(pool); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return p, done, nil
+}
+
+func (s *statusService) GetShedding(in *admitv1.GetSheddingRequest, stream grpc.ServerStreamingServer[admitv1.GetSheddingResponse]) error {
+	q, err := readGetShedding(in)
+	if err != nil {
+		return err
+	}
+	p, done, err := s.picture(q.pool)
+	if err != nil {
+		return err
+	}
+	defer done()
+	chunk := writeShedding(&p.Shedding)
+	for row := range p.All(q.filter) {
+		if len(chunk.Held) == sheddingChunk {
+			chunk.More = true
+			if err := stream.Send(&admitv1.GetSheddingResponse{Shedding: chunk}); err != nil {
+				return err
+			}
+			chunk = &admitv1.Shedding{}
+		}
+		chunk.Held = append(chunk.Held, writeHeld(row))
+	}
+	return stream.Send(&admitv1.GetSheddingResponse{Shedding: chunk})
+}
+
+func (s *statusService) TopShed(_ context.Context, in *admitv1.TopShedRequest) (*admitv1.TopShedResponse, error) {
+	q, n, err := readTopShed(in)
+	if err != nil {
+		return nil, err
+	}
+	p, done, err := s.picture(q.pool)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	out := &admitv1.TopShedResponse{ClusterTime: durationpb.New(time.Duration(p.At)), LogIndex: p.Index}
+	for _, t := range p.Top(n, q.filter) {
+		row := &admitv1.TopTenant{Tenant: t.Tenant, Total: t.Due + t.Waiting}
+		for _, h := range t.Held {
+			row.Held = append(row.Held, writeHeld(h))
+		}
+		out.Tenants = append(out.Tenants, row)
+	}
+	return out, nil
+}
+
+func (s *statusService) WatchShedding(in *admitv1.WatchSheddingRequest, stream grpc.ServerStreamingServer[admitv1.WatchSheddingResponse]) error {
+	q, interval, err := readWatchShedding(in)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	var told *admitv1.Shedding
+	for {
+		now, err := s.shedding(q)
+		if err != nil {
+			return err
+		}
+		if news := timeless(now); told == nil || !proto.Equal(news, told) {
+			told = news
+			if err := stream.Send(&admitv1.WatchSheddingResponse{Shedding: now}); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		}
+	}
+}
+
+// shedding returns a pool's shedding as it is now.
+func (s *statusService) shedding(q admission.SheddingQuery) (*admitv1.Shedding, error) {
+	var now *admitv1.Shedding
+	s.store.View(func(st *admission.State, at admission.Instant, w admission.Wall) {
+		if !st.HasPool(q.Pool) {
+			return
+		}
+		shedding := st.Shedding(at, w, q)
+		now = writeShedding(&shedding)
+	})
+	if now == nil {
+		return nil, unknownPool(q.Pool)
+	}
+	return now, nil
+}
+
+// timeless is the shedding without what changes as time goes by.
+func timeless(s *admitv1.Shedding) *admitv1.Shedding {
+	s = proto.CloneOf(s)
+	s.ClusterTime, s.LogIndex = nil, 0
+	for _, l := range s.Lanes {
+		l.OldestAge = nil
+	}
+	for _, h := range s.Held {
+		h.OldestAge, h.RetryAfter = nil, nil
+	}
+	return s
+}
