@@ -8,7 +8,7 @@ import (
 
 // A picture of many held tenants is made without looking at one of them.
 func TestPictureOfManyHeld(t *testing.T) {
-	s := tell(t, PoolPolicy{MaxActive: 1})
+	s := tell(t, PoolPolicy{MaxActive: 1, PermitTTL: time.Hour})
 	s.quick = true
 	s.granted("z")
 	for n := range 100 {
@@ -17,9 +17,7 @@ func TestPictureOfManyHeld(t *testing.T) {
 			specs[i] = in(0, fmt.Sprintf("t%d-%d", n, i), "k")
 		}
 		s.plan(specs...)
-	}
-	for range 5 { // promotion is bounded
-		s.wait(time.Millisecond)
+		s.wait(time.Second) // newcomers are bounded
 	}
 	var pic *Picture
 	allocs := testing.AllocsPerRun(1, func() { pic, _ = s.Picture(s.t, s.w, "p") })

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,7 +28,10 @@ func crowd(t *testing.T, n int) (*harness, *fakeStore) {
 	for i := range specs {
 		specs[i] = admission.EntrySpec{Tenant: fmt.Sprintf("t%d", i), Key: "k", Relative: true}
 	}
-	op(&admission.Schedule{Pool: "p", Entries: specs})
+	for part := range slices.Chunk(specs, 500) { // newcomers are bounded
+		store.at, store.wall = store.at.Add(time.Second), store.wall.Add(time.Second)
+		op(&admission.Schedule{Pool: "p", Entries: part})
+	}
 	op(&admission.Schedule{Pool: "p", Entries: []admission.EntrySpec{{Tenant: "t0", Key: "more", Relative: true}}})
 	return start(t, store), store
 }
@@ -54,7 +58,7 @@ func TestGetSheddingShowsAll(t *testing.T) {
 			seen[row.GetTenant()] = true
 		}
 	}
-	if want := "1000 true 4 1 500 false 0 0 "; sizes != want || len(seen) != 1500 {
+	if want := "1000 true 6 1 500 false 0 0 "; sizes != want || len(seen) != 1500 {
 		t.Errorf("chunks %q with %d tenants, want %q with 1500", sizes, len(seen), want)
 	}
 }
