@@ -24,7 +24,7 @@ type pool struct {
 	fairUse       []*bucketSpec // the TENANT buckets
 	defaults      *share
 	overrides     map[string]*share
-	overridden []string // those with an override, sorted
+	overridden    []string // those with an override, sorted
 	// bucketIDs is the last id given to a bucket of either scope.
 	bucketIDs uint32
 
