@@ -18,8 +18,8 @@ func (s *State) Apply(e Entry) []Result {
 	s.each(e.Ops, results, s.settleLease)
 	s.passTime()
 	s.each(e.Ops, results, s.reindex)
+	s.promoteAll()
 	for _, p := range s.pools.list {
-		s.promote(p)
 		s.endLingering(p)
 	}
 	s.settleSeats()

@@ -165,6 +165,7 @@ func (s *State) letGo(h holding, done bool) {
 	if h.part != nil {
 		s.parts.Delete(partItem{permitKey: h.part.token.key()})
 		if s.firstPart(h.permit) != nil {
+			s.unsettleTenant(h.permit.demand.tenant) // what was told may have moved its buckets
 			return
 		}
 	}

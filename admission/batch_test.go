@@ -170,3 +170,16 @@ func TestLingeringEndsWithItsEntries(t *testing.T) {
 	s.put(mailing(BatchPolicy{}))
 	want(t, "without linger", len(s.claimFor(9, inBatches).Claims), 1)
 }
+
+// What one part's holder tells of the tenant's bucket counts at once, while the
+// permit lives on in the other parts.
+func TestAPartThrottlesTheTenant(t *testing.T) {
+	p := mailing(BatchPolicy{})
+	p.Buckets = append(p.Buckets, BucketPolicy{Name: "own", Scope: ScopeTenant, Capacity: 100, Refill: 1, Period: time.Hour})
+	s := tell(t, p)
+	s.plan(in(0, "a", "1"), in(0, "a", "2"), in(0, "a", "3"), in(0, "a", "4"))
+	call := &NextDue{Pool: "p", MaxItems: 3, Batch: true}
+	claims := s.do(call)[0].(*NextDueResult).Claims
+	s.release(claims[0].Permit.Token, func(r *Release) { r.Outcome, r.Bucket, r.RetryAfter = OutcomeThrottled, "own", time.Minute })
+	want(t, "claims while paused", len(s.poll(9)), 0)
+}

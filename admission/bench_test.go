@@ -43,14 +43,8 @@ func (b *bench) blast(n, tenants int) {
 
 // ripening says whether due entries are still to be counted.
 func (b *bench) ripening() bool {
-	for _, p := range b.pools.list {
-		for _, tree := range []*routesDue{p.dormant, p.ripening} {
-			if first, ok := tree.Min(); ok && first.at.first <= b.w {
-				return true
-			}
-		}
-	}
-	return false
+	due, ok := b.Due()
+	return ok && due <= b.w
 }
 
 // marketing is a pool like one that sends mail: a provider's bucket, two lanes, a

@@ -41,7 +41,7 @@ func (c *census) checkLingering() {
 		lingering[d.tenant.pool]++
 		_, ok := d.tenant.pool.lingering.Get(lingerEnd{d.row.lingers, d})
 		c.equal(where+" will stop waiting for a batch", ok, true)
-		oldest, any := d.oldestDue(c.State)
+		oldest, any := d.oldestDue(c.State, false)
 		c.equal(where+" waits for its oldest", any && d.row.lingers == oldest.Add(d.lane.batch.Linger), true)
 		c.equal(where+" has no whole batch", d.due < d.lane.batch.Size, true)
 		return true

@@ -5,66 +5,116 @@ import (
 	"slices"
 )
 
-// checkRoutes checks where each route stands: with its head due in a ring and in
-// heads, else among the dormant.
-func (c *census) checkRoutes() {
-	c.ready = map[*demand]int{}
-	dormant, ripening := map[*pool]int{}, map[*pool]int{}
-	ready := 0
-	for key, r := range c.routesByName {
-		where := fmt.Sprintf("route %s/%s/%q", r.demand.tenant.id, r.demand.lane.name, r.name)
-		c.equal(where+" is keyed by its names", key, routeKey{r.demand, r.name})
-		c.equal(where+" queued", r.queued, c.queued[r])
-		c.equal(where+" is needed", r.queued > 0, true)
-		p := r.demand.tenant.pool
-		inLine, anyInLine := r.firstIn(c.line)
-		if r.row == nil {
-			dormant[p]++
-			c.equal(where+" sleeps until", r.sleeps, c.soonest(r, inLine, anyInLine))
-			_, ok := p.dormant.Get(r.sleeps)
+// checkQueues checks where each queue stands: with its head due among those that
+// are offered, else among the dormant.
+func (c *census) checkQueues() {
+	c.offered, c.parked = map[*route][]*queue{}, map[*demand][]*queue{}
+	dormant, ripening := map[*lane]int{}, map[*lane]int{}
+	ready, queues := 0, map[*route]int{}
+	for key, q := range c.queuesByName {
+		d := q.route.demand
+		where := fmt.Sprintf("queue %s/%s/%q/%q", d.tenant.id, d.lane.name, q.route.name, q.group)
+		c.equal(where+" is keyed by its names", key, q.key())
+		c.equal(where+" is of a known route", c.routes[routeKey{d, q.route.name}] == q.route, true)
+		c.equal(where+" queued", q.queued, c.queued[q])
+		c.equal(where+" retries", q.retries, c.retries[q])
+		c.equal(where+" is needed", q.queued > 0, true)
+		_, paused := c.pausedGroups.Get(pausedGroup{d.tenant, q.group})
+		c.equal(where+" is paused", q.paused, paused)
+		queues[q.route]++
+		inLine, anyInLine := q.firstIn(c.line)
+		if q.row == nil {
+			dormant[d.lane]++
+			c.equal(where+" sleeps until", q.sleeps, c.soonest(q, inLine, anyInLine))
+			_, ok := d.lane.dormant.Get(q.sleeps)
 			c.equal(where+" is dormant", ok, true)
-			c.equal(where+" has no due entry counted", r.ripe, int64(0))
-			c.equal(where+" is in no ring", r.next == nil && r.headed == head{}, true)
+			c.equal(where+" has no due entry counted", q.ripe, int64(0))
 			continue
 		}
 		ready++
-		c.ready[r.demand]++
-		row, ok := c.routes.Get(r.row)
-		c.equal(where+" has its row", ok && row == r.row, true)
-		c.checkReady(where, r, inLine, anyInLine)
-		if r.sleeps.route != nil {
-			ripening[p]++
+		row, ok := c.dueQueues.Get(q.row)
+		c.equal(where+" has its row", ok && row == q.row, true)
+		c.checkReady(where, q, inLine, anyInLine)
+		if q.sleeps.queue != nil {
+			ripening[d.lane]++
 		}
+		if q.paused {
+			c.parked[d] = append(c.parked[d], q)
+			continue
+		}
+		c.offered[q.route] = append(c.offered[q.route], q)
 	}
-	c.equal("ready routes", c.routes.Len(), ready)
-	c.equal("heads", c.heads.Len(), ready)
+	c.equal("ready queues", c.dueQueues.Len(), ready)
+	c.checkRoutes(queues)
 	for _, p := range c.pools.list {
-		c.equal("pool "+p.name+" dormant", p.dormant.Len(), dormant[p])
-		c.equal("pool "+p.name+" ripening", p.ripening.Len(), ripening[p])
+		for _, l := range p.lanes {
+			c.equal("lane "+p.name+"/"+l.name+" dormant", l.dormant.Len(), dormant[l])
+			c.equal("lane "+p.name+"/"+l.name+" ripening", l.ripening.Len(), ripening[l])
+		}
 	}
 }
 
+// checkRoutes checks that a route is headed by the first of its queues that may
+// be served, and that one of those keeps its turn.
+func (c *census) checkRoutes(queues map[*route]int) {
+	heads := 0
+	c.turning = map[*demand]int{}
+	for key, r := range c.routes {
+		where := fmt.Sprintf("route %s/%s/%q", r.demand.tenant.id, r.demand.lane.name, r.name)
+		c.equal(where+" is keyed by its names", key, routeKey{r.demand, r.name})
+		c.equal(where+" queues", r.queues, queues[r])
+		c.equal(where+" is needed", r.queues > 0, true)
+		offered := c.offered[r]
+		c.equal(where+" ready queues", len(r.ready), len(offered))
+		c.equal(where+" is in a ring", r.next != nil, len(offered) > 0)
+		if len(offered) == 0 {
+			c.equal(where+" has no head and no turn", r.headed == head{} && r.turns == nil, true)
+			continue
+		}
+		heads++
+		c.turning[r.demand]++
+		first := slices.MinFunc(offered, func(a, b *queue) int { return a.headed.compare(b.headed) })
+		c.equal(where+" serves the first", r.ready[0] == first, true)
+		c.equal(where+" is headed by", r.headed, head{r.demand.num, false, first.headed})
+		_, ok := c.heads.Get(r.headed)
+		c.equal(where+" is in heads", ok, true)
+		for _, q := range offered {
+			c.equal(where+" has its ready queues in place", r.ready[q.at] == q, true)
+			c.equal(where+" has one turn", q.row.turn != 0, q == r.turns)
+		}
+	}
+	for d, parked := range c.parked {
+		heads += len(parked)
+		for _, q := range parked {
+			c.equal(q.group+" is parked without a turn", q.row.turn, uint64(0))
+			_, ok := c.heads.Get(head{d.num, true, q.headed})
+			c.equal(q.group+" is in heads", ok, true)
+		}
+	}
+	c.equal("heads", c.heads.Len(), heads)
+}
+
 // soonest returns when something in line from first on, or delayed, is due.
-func (c *census) soonest(r *route, first spot, any bool) routeDue {
-	at := routeDue{}
+func (c *census) soonest(q *queue, first spot, any bool) queueDue {
+	at := queueDue{}
 	if any {
-		at = routeDue{first.at, r}
+		at = queueDue{first.at, q}
 	}
 	c.delayed.Scan(func(d spot) bool {
-		if d.route == r.num && (at.route == nil || d.at.compare(at.at) < 0) {
-			at = routeDue{d.at, r}
+		if d.queue == q.num && (at.queue == nil || d.at.compare(at.at) < 0) {
+			at = queueDue{d.at, q}
 		}
 		return true
 	})
 	return at
 }
 
-func (c *census) checkReady(where string, r *route, inLine spot, anyInLine bool) {
+func (c *census) checkReady(where string, q *queue, inLine spot, anyInLine bool) {
 	ripe := int64(0)
 	next, anyNext := spot{}, false
 	c.line.Scan(func(s spot) bool {
-		if s.route == r.num {
-			if s.at.compare(r.row.ripe) <= 0 {
+		if s.queue == q.num {
+			if s.at.compare(q.row.ripe) <= 0 {
 				ripe++
 			} else if !anyNext {
 				next, anyNext = s, true
@@ -72,16 +122,48 @@ func (c *census) checkReady(where string, r *route, inLine spot, anyInLine bool)
 		}
 		return true
 	})
-	c.equal(where+" due", r.ripe, ripe)
-	c.equal(where+" ripens next", r.sleeps, c.soonest(r, next, anyNext))
-	if r.sleeps.route != nil {
-		_, ok := r.demand.tenant.pool.ripening.Get(r.sleeps)
+	c.equal(where+" due", q.ripe, ripe)
+	c.equal(where+" ripens next", q.sleeps, c.soonest(q, next, anyNext))
+	if q.sleeps.queue != nil {
+		_, ok := q.route.demand.lane.ripening.Get(q.sleeps)
 		c.equal(where+" is ripening", ok, true)
 	}
 	c.equal(where+" has a head", anyInLine, true)
-	c.equal(where+" is headed by", r.headed, head{r.demand.num, inLine.at})
-	_, ok := c.heads.Get(r.headed)
-	c.equal(where+" is in heads", ok, true)
+	c.equal(where+" is headed by", q.headed, inLine.at)
+}
+
+// checkGroups checks that each named group knows its queues, and what is counted
+// of those that are paused.
+func (c *census) checkGroups() {
+	grouped := 0
+	for key, queues := range c.grouped {
+		c.equal("group "+key.name+" has queues", len(queues) > 0, true)
+		for i, q := range queues {
+			grouped++
+			c.equal("group "+key.name+" knows its queues", q.sibling == i && q.group == key.name && q.route.demand.tenant == key.tenant, true)
+			c.equal("group "+key.name+" has living queues", c.queuesByName[q.key()] == q, true)
+		}
+	}
+	named := 0
+	for key := range c.queuesByName {
+		if key.group != "" {
+			named++
+		}
+	}
+	c.equal("queues of groups", grouped, named)
+	tenants, pools := map[*tenant]int{}, map[*pool]int64{}
+	c.pausedGroups.Scan(func(g pausedGroup) bool {
+		tenants[g.tenant]++
+		pools[g.tenant.pool]++
+		c.equal("paused group "+g.name+" is of a known tenant", g.tenant.pool.tenants[g.tenant.id] == g.tenant, true)
+		return true
+	})
+	for _, p := range c.pools.list {
+		c.equal("pool "+p.name+" paused groups", p.pausedGroups, pools[p])
+		for _, t := range p.tenants {
+			c.equal("tenant "+t.id+" paused groups", t.pausedGroups, tenants[t])
+		}
+	}
 }
 
 // checkDemands checks each demand's ring, counts and seat.
@@ -91,17 +173,25 @@ func (c *census) checkDemands() {
 		where := "demand " + d.tenant.id + "/" + d.lane.name
 		turn, n, due := uint64(0), 0, int64(0)
 		for r := d.ring.front; r != nil; {
-			c.equal(where+" has ready routes of its own in the ring", r.row != nil && r.demand == d && r.next.prev == r, true)
-			c.equal(where+" ring is in order of turns", r.row.turn > turn, true)
-			turn = r.row.turn
+			c.equal(where+" has routes of its own in the ring", r.turns != nil && r.demand == d && r.next.prev == r, true)
+			c.equal(where+" ring is in order of turns", r.turns.row.turn > turn, true)
+			turn = r.turns.row.turn
 			n++
-			due += r.ripe
+			for _, q := range r.ready {
+				due += q.ripe
+			}
 			if r = r.next; r == d.ring.front {
 				break
 			}
 		}
-		c.equal(where+" ring", n, c.ready[d])
+		c.equal(where+" ring", n, c.turning[d])
 		c.equal(where+" due", d.due, due)
+		parked := int64(0)
+		for _, q := range c.parked[d] {
+			parked += q.ripe
+		}
+		c.equal(where+" due of paused groups", d.parkedDue, parked)
+		c.equal(where+" ready queues of paused groups", d.parked, len(c.parked[d]))
 		c.checkSeat(where, d)
 		return true
 	})
@@ -135,7 +225,7 @@ func (c *census) checkSeat(where string, d *demand) {
 	}
 	c.equal(where+" stands", d.row.standing, c.standingOf(d))
 	if d.row.seats[fromEntries].seat.ordered() {
-		oldest, _ := d.oldestDue(c.State)
+		oldest, _ := d.oldestDue(c.State, false)
 		c.equal(where+" oldest due entry", oldest, c.firstInRing(d))
 	}
 	if d.row.standing.listed.demand != nil {
@@ -148,8 +238,8 @@ func (c *census) checkSeat(where string, d *demand) {
 func (c *census) firstInRing(d *demand) (oldest Wall) {
 	oldest = 1<<63 - 1
 	for r := d.ring.front; r != nil; {
-		if first, any := r.firstIn(c.line); any {
-			oldest = min(oldest, first.at.first)
+		if first := r.ready[0].headed.first; first < oldest {
+			oldest = first
 		}
 		if r = r.next; r == d.ring.front {
 			break
@@ -274,7 +364,7 @@ func (c *census) checkIdle(where string, t *tenant) int {
 	for i, spec := range t.share.buckets {
 		full = max(full, t.row.buckets[i].fullAt(spec))
 	}
-	kept := t.permits > 0 || t.entries > 0 || t.waiting > 0 || t.reports > 0 || t.row.paused || full == never
+	kept := t.permits > 0 || t.entries > 0 || t.waiting > 0 || t.reports > 0 || t.row.paused || t.pausedGroups > 0 || full == never
 	c.equal(where+" will be forgotten", t.row.idleAt != 0, !kept)
 	if kept {
 		return 0

@@ -20,11 +20,12 @@ type tester interface {
 // every counter and every index is counted again, the slow and simple way.
 func check(t tester, s *State) {
 	t.Helper()
-	c := &census{tester: t, State: s, active: map[*demand]int64{}, queued: map[*route]int64{}, claims: map[permitKey]*entryRow{}}
+	c := &census{tester: t, State: s, active: map[*demand]int64{}, queued: map[*queue]int64{}, retries: map[*queue]int64{}, claims: map[permitKey]*entryRow{}}
 	c.checkRows()
 	c.checkEntries()
 	c.checkPermits()
-	c.checkRoutes()
+	c.checkQueues()
+	c.checkGroups()
 	c.checkDemands()
 	c.checkWaiters()
 	c.checkLingering()
@@ -56,10 +57,8 @@ func checkPrompt(t tester, s *State) {
 		if first, ok := p.reports.Min(); ok && first.at <= s.t {
 			t.Errorf("pool %s: a report that was over at %d holds at %d", p.name, first.at, s.t)
 		}
-		for name, tree := range map[string]*routesDue{"dormant": p.dormant, "ripening": p.ripening} {
-			if first, ok := tree.Min(); ok && first.at.first <= s.w {
-				t.Errorf("pool %s: %s has a route due at %d, now is %d", p.name, name, first.at.first, s.w)
-			}
+		if first, ok := p.comesDue(); ok && first <= s.w {
+			t.Errorf("pool %s: what was due at %d is not known as due, now is %d", p.name, first, s.w)
 		}
 	}
 }
@@ -68,10 +67,15 @@ func checkPrompt(t tester, s *State) {
 type census struct {
 	tester
 	*State
-	active map[*demand]int64       // live permits
-	queued map[*route]int64        // entries in line or delayed
-	claims map[permitKey]*entryRow // claimed entries by their permit
-	ready  map[*demand]int         // routes in a ring
+	active  map[*demand]int64       // live permits
+	queued  map[*queue]int64        // entries in line or delayed
+	retries map[*queue]int64        // those delayed
+	claims  map[permitKey]*entryRow // claimed entries by their permit
+	// offered are the ready queues that may be served, parked those of paused
+	// groups, turning counts the routes in a ring.
+	offered map[*route][]*queue
+	parked  map[*demand][]*queue
+	turning map[*demand]int
 }
 
 // equal fails unless two values are.
@@ -129,9 +133,10 @@ func (c *census) checkEntries() {
 		categories[p][e.category]++
 		switch e.state {
 		case entryQueued:
-			c.queued[e.route]++
+			c.queued[e.queue]++
 			if e.delayed {
 				delayed++
+				c.retries[e.queue]++
 			} else {
 				inLine++
 			}
@@ -163,12 +168,12 @@ func (c *census) checkEntries() {
 	}
 }
 
-// checkQueued checks that a queued entry stands in its route and nowhere else.
+// checkQueued checks that a queued entry stands in its queue and nowhere else.
 func (c *census) checkQueued(where string, e *entryRow) {
-	c.equal(where+" is in the route of its name", c.routesByName[routeKey{e.demand(), e.route.name}] == e.route, true)
+	c.equal(where+" is in the queue of its names", c.queuesByName[e.queue.key()] == e.queue, true)
 	c.equal(where+" is delayed only for a retry", !e.delayed || e.due > e.first, true)
-	inLine, _ := c.line.Get(spot{route: e.route.num, at: e.place()})
-	late, _ := c.delayed.Get(spot{route: e.route.num, at: place{e.due, e.seq}})
+	inLine, _ := c.line.Get(spot{queue: e.queue.num, at: e.place()})
+	late, _ := c.delayed.Get(spot{queue: e.queue.num, at: place{e.due, e.seq}})
 	c.equal(where+" is in line", inLine.entry == e, !e.delayed)
 	c.equal(where+" is delayed", late.entry == e, e.delayed)
 }

@@ -64,14 +64,17 @@ const (
 	TargetTenant TargetKind = iota + 1
 	TargetLane
 	TargetBucket
+	TargetGroup
 )
 
-// Pause holds a tenant, lane or POOL bucket, or with Resume lets it go. Its
-// result is a *PauseResult.
+// Pause holds a tenant, lane, POOL bucket or group of entries, or with Resume
+// lets it go. Its result is a *PauseResult.
 type Pause struct {
-	Pool   string
-	Kind   TargetKind
-	Name   string
+	Pool string
+	Kind TargetKind
+	Name string
+	// Tenant is that of a group, else empty.
+	Tenant string
 	Resume bool
 }
 

@@ -14,8 +14,12 @@ type demand struct {
 
 	num    uint64 // only of this process, given when it is registered
 	active int64
-	ring   ring  // routes with due entries, in turn
-	due    int64 // entries counted as due
+	ring   ring  // routes with due entries that may be served, in turn
+	due    int64 // entries counted as due, but those of paused groups
+	// parked counts the ready queues of paused groups, parkedDue their entries
+	// counted as due.
+	parked    int
+	parkedDue int64
 	// queued counts the waiters in line, by whether they take tokens only; locked
 	// those that wait for a lock first.
 	queued [2]int64
@@ -28,10 +32,11 @@ type demand struct {
 	asking *askLine
 }
 
-// oldestDue returns when the oldest of the demand's due entries first came due.
-func (d *demand) oldestDue(s *State) (due Wall, ok bool) {
-	s.heads.Ascend(head{demand: d.num, at: place{first: beginning}}, func(h head) bool {
-		due, ok = h.at.first, h.demand == d.num
+// oldestDue returns when the oldest of the demand's due entries first came due,
+// of those of paused groups or of all others.
+func (d *demand) oldestDue(s *State, paused bool) (due Wall, ok bool) {
+	s.heads.Ascend(head{d.num, paused, place{first: beginning}}, func(h head) bool {
+		due, ok = h.at.first, h.demand == d.num && h.paused == paused
 		return false
 	})
 	return due, ok
@@ -167,11 +172,15 @@ func (s seat) reason() Reason {
 	return Reason(s - seatHeld)
 }
 
+// serves says whether entries of the demand may be served that need not wait for
+// more of them.
+func (d *demand) serves() bool { return !d.ring.empty() && !d.lingers() }
+
 // has says whether the source wants anything.
 func (d *demand) has(src source) bool {
 	switch src {
-	case fromEntries:
-		return !d.ring.empty() && !d.lingers()
+	case fromEntries: // of paused groups, too
+		return d.parked > 0 || d.serves()
 	case fromReports:
 		return d.row.backlog > 0
 	}
@@ -191,7 +200,7 @@ func (s *State) classify(d *demand, src source) (seat, Instant) {
 	}
 	why, at := t.rateReason(cost, s.t)
 	switch {
-	case t.paused() || d.lane.paused:
+	case t.paused() || d.lane.paused, src == fromEntries && !d.serves(): // all of paused groups
 		return heldSeat(Paused), never
 	case why == Blocked || why == Exhausted:
 		return heldSeat(why), never

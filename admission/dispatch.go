@@ -157,16 +157,16 @@ func (d *dispatch) pollFor(dm *demand) *poll {
 	return nil
 }
 
-// head returns the demand's next entry: the head of the route whose turn it is.
-// A wall clock that stepped back can leave routes in the ring whose head is not
-// due any more; they go dormant again.
+// head returns the demand's next entry: the first of the route whose turn it is.
+// A wall clock that stepped back can leave queues ready whose head is not due any
+// more; they go dormant again.
 func (d *dispatch) head(dm *demand) (*entryRow, bool) {
 	for !dm.ring.empty() {
-		r := dm.ring.front
-		if first, _ := r.firstIn(d.line); first.at.first <= d.w {
+		q := dm.ring.front.ready[0]
+		if first, _ := q.firstIn(d.line); first.at.first <= d.w {
 			return first.entry, true
 		}
-		d.unready(r)
+		d.unready(q)
 	}
 	return nil, false
 }

@@ -41,7 +41,8 @@
 // tag on by one unit over its weight, and the lowest tag goes next. The first
 // waiter that lacks nothing but tokens of the pool reserves them (reservation.go).
 // Within a demand waiters go in line, and the routes of entries take turns
-// (route.go, ready.go). A call may narrow what it takes: to lanes, to a tenant, to
+// (route.go); each has a queue for each group of its entries (queue.go, ready.go),
+// so that a group can be paused by itself (group.go). A call may narrow what it takes: to lanes, to a tenant, to
 // its node's part of what each tenant may hold (node.go).
 //
 // # Memory

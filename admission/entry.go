@@ -33,13 +33,13 @@ type entryRow struct {
 	// given, by which a repeated Schedule is known.
 	givenAttempts int32
 	given         int64
-	route         *route
-	retry         *RetryPolicy
+	// queue is the one it stands in, or stood in when it was claimed.
+	queue *queue
+	retry *RetryPolicy
 	// recur is how it comes back, nil if it does not.
 	recur    *recurrence
 	key      string
 	category string
-	group    string
 	// due is when it may be claimed next. first and seq are its place in line:
 	// when it first came due, then the order of arrival. Of a dead one seq is its
 	// place among the dead.
@@ -71,7 +71,7 @@ func entryLess(a, b entryItem) bool {
 func (e *entryRow) item() entryItem { return entryItem{e.demand().tenant.num, e.key, e.letter, e} }
 
 func (e *entryRow) place() place    { return place{e.first, e.seq} }
-func (e *entryRow) demand() *demand { return e.route.demand }
+func (e *entryRow) demand() *demand { return e.queue.route.demand }
 
 // entry returns the tenant's entry of that key, or nil.
 func (s *State) entry(t *tenant, key string) *entryRow { return s.occurrence(t, key, 0) }

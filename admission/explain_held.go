@@ -9,12 +9,13 @@ type EntryState struct {
 	DueIn time.Duration
 	// Ahead counts the entries of its route before it, and RoutesAhead the routes of
 	// its tenant in its lane whose turn comes before its own, maxRoutesAhead at most.
-	// Both are 0 where it is not due.
+	// Both are 0 where it is not due, or its group is paused.
 	Ahead       int64
 	RoutesAhead int64
 }
 
-// maxRoutesAhead bounds the routes that are counted.
+// maxRoutesAhead bounds the routes that are counted, and the groups of its own
+// route whose entries are.
 const maxRoutesAhead = 1000
 
 // PermitInfo is how a permit stands.
@@ -43,7 +44,12 @@ func (s *State) explainEntry(e *Explanation, w Wall, q *ExplainQuery) *Error {
 	switch row.state {
 	case entryQueued:
 		e.Entry.Ahead, e.Entry.RoutesAhead = s.turnOf(row)
-		s.explainNeed(e, d, oneEntry, fromEntries)
+		x := s.wholeExamination(e, d, oneEntry, fromEntries)
+		if row.queue.paused {
+			x.add(Paused, Limit{Name: "paused_group", Scope: ScopeTenant, Asked: 1}, never)
+		}
+		x.run()
+		e.conclude(x)
 		return nil
 	case entryClaimed:
 		e.Permit = s.permitInfo(s.claimOn(row), e.At)
@@ -54,12 +60,14 @@ func (s *State) explainEntry(e *Explanation, w Wall, q *ExplainQuery) *Error {
 
 // turnOf tells what goes before a queued entry within its demand.
 func (s *State) turnOf(e *entryRow) (entries, routes int64) {
-	r := e.route
-	if r.row == nil || e.delayed {
+	r := e.queue.route
+	if e.queue.row == nil || e.queue.paused || e.delayed {
 		return 0, 0
 	}
-	entries = rank(s.line, spot{route: r.num, at: e.place()}, spotLess) -
-		rank(s.line, spot{route: r.num, at: place{first: beginning}}, spotLess)
+	for _, q := range r.ready[:min(len(r.ready), maxRoutesAhead)] {
+		entries += rank(s.line, spot{queue: q.num, at: e.place()}, spotLess) -
+			rank(s.line, spot{queue: q.num, at: place{first: beginning}}, spotLess)
+	}
 	for at := r.demand.ring.front; at != r && routes < maxRoutesAhead; at = at.next {
 		routes++
 	}

@@ -174,6 +174,7 @@ func drawLimits(t *rapid.T, p *PoolPolicy) {
 		Waiting:             one[int64](t, "waiting", 0, 0, 0, 3),
 		WaitingPerTenant:    one[int64](t, "waiting per tenant", 0, 0, 0, 1),
 		DedupeKeys:          one[int64](t, "dedupe keys", 0, 0, 0, 2),
+		PausedGroups:        one[int64](t, "paused groups", 0, 0, 0, 1),
 	}
 }
 

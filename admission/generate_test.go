@@ -15,6 +15,7 @@ var (
 	laneNames     = []string{"high", "middle", "low"}
 	categoryNames = []string{"", "x", "y", "z"}
 	routeNames    = []string{"", "r", "s"}
+	groupNames    = []string{"", "", "g", "h"}
 	keyNames      = []string{"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"}
 	requestNames  = []string{"", "", "", "id0", "id1", "id2"}
 	bucketNames   = []string{"one", "two", "three"}
@@ -307,7 +308,7 @@ func (h *history) drawScope(t *rapid.T, n *NextDue) {
 func (h *history) drawSpec(t *rapid.T, pool string, wall Wall) EntrySpec {
 	spec := EntrySpec{
 		Tenant: one(t, "tenant", tenantNames...), Key: one(t, "key", keyNames...), Category: h.drawCategory(t, pool),
-		Route: one(t, "route", routeNames...), Group: one(t, "group", "", "", "g"), MaxAttempts: int32(number(t, "max_attempts", 0, 2)),
+		Route: one(t, "route", routeNames...), Group: one(t, "group", groupNames...), MaxAttempts: int32(number(t, "max_attempts", 0, 2)),
 	}
 	if spec.Relative = rapid.Bool().Draw(t, "relative"); spec.Relative {
 		spec.DueIn = one(t, "due_in", 0, 400*time.Millisecond, 2*time.Second, 9*time.Second)
@@ -322,10 +323,12 @@ func (h *history) drawSpec(t *rapid.T, pool string, wall Wall) EntrySpec {
 }
 
 func (h *history) drawPause(t *rapid.T) Pause {
-	p := Pause{Pool: h.drawPoolName(t), Resume: !odds(t, "pause", 3), Kind: one(t, "kind", TargetTenant, TargetLane, TargetBucket)}
+	p := Pause{Pool: h.drawPoolName(t), Resume: !odds(t, "pause", 3), Kind: one(t, "kind", TargetTenant, TargetLane, TargetBucket, TargetGroup)}
 	switch p.Kind {
 	case TargetTenant:
 		p.Name = one(t, "tenant", tenantNames...)
+	case TargetGroup:
+		p.Tenant, p.Name = one(t, "tenant", tenantNames...), one(t, "group", groupNames[2:]...)
 	case TargetLane:
 		p.Name = h.drawLaneName(t, p.Pool)
 	case TargetBucket:

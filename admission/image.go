@@ -57,16 +57,17 @@ func (s *State) Snapshot() *Image {
 func (im *Image) Header() Header { return im.header }
 
 // Rows returns the image's rows in the order that Restore needs: the policy, then
-// pools, put rows, tenants, demands, routes, entries, permits, parts of permits,
-// waiters, released permits, requests, jobs done, each sorted by key.
+// pools, put rows, tenants, paused groups, demands, queues, entries, permits, parts of
+// permits, waiters, released permits, requests, jobs done, each sorted by key.
 func (im *Image) Rows() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		_ = yield(im.policy) &&
 			all(im.pools, yield) &&
 			scan(im.puts, yield, (*putRow).export) &&
 			scan(im.tenants, yield, (*tenantRow).export) &&
+			scan(im.pausedGroups, yield, pausedGroup.export) &&
 			scan(im.demands, yield, (*demandRow).export) &&
-			scan(im.routes, yield, (*routeRow).export) &&
+			scan(im.dueQueues, yield, (*queueRow).export) &&
 			scan(im.entries, yield, entryItem.export) &&
 			scan(im.permits, yield, permitItem.export) &&
 			scan(im.parts, yield, partItem.export) &&

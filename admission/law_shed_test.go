@@ -44,10 +44,17 @@ func (h *history) checkHeld(pool string, call *NextDueResult) {
 		h.tally.Held(h.Shedding(h.t, h.w, SheddingQuery{Pool: pool, HeldRows: 1000, Call: call}).Held)
 		return
 	}
-	due := r.due()
+	due, paused := r.due()
+	for key := range paused {
+		due[key] += 0
+	}
 	wanted, totals := map[[2]string]string{}, map[Reason]int64{}
 	for key, n := range due {
-		why := r.callReason(key, r.reason(key[0], key[1]), call)
+		why := r.reason(key[0], key[1])
+		if n == 0 || why == Paused { // what is left is of paused groups
+			why, n = Paused, n+paused[key]
+		}
+		why = r.callReason(key, why, call)
 		if why != ReasonNone {
 			wanted[key] = fmt.Sprint(why, " ", n)
 			totals[why]++

@@ -24,7 +24,7 @@ func (d *demand) lingers() bool { return d.row.lingers != 0 }
 func (s *State) relinger(d *demand) {
 	until := Wall(0)
 	if rules := d.lane.batch; rules.Linger > 0 && d.due < rules.Size && !d.ring.empty() {
-		oldest, _ := d.oldestDue(s)
+		oldest, _ := d.oldestDue(s, false)
 		if at := oldest.Add(rules.Linger); at > s.w {
 			until = at
 		}

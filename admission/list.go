@@ -171,7 +171,7 @@ func (e *entryRow) duePlace() place { return place{e.due, e.seq} }
 func (e *entryRow) listed() ListedEntry {
 	row := ListedEntry{
 		Tenant: e.demand().tenant.id, Key: e.key, Category: e.category, Lane: e.demand().lane.name,
-		Route: e.route.name, Group: e.group, Claimed: e.state == entryClaimed,
+		Route: e.queue.route.name, Group: e.queue.group, Claimed: e.state == entryClaimed,
 		Dead:  e.state == entryDead,
 		DueAt: e.due, FirstDueAt: e.cameDue(), Seq: e.seq, Attempts: e.attempts, MaxAttempts: e.maxAttempts,
 		History: e.history(), Place: DeadPlace{e.demand().tenant.num, e.key, e.letter},

@@ -17,7 +17,7 @@ type naiveEntry struct {
 
 	due, first admission.Wall
 	seq        uint64
-	waits      bool // for a retry: it came back before it was due
+	waits      bool // for a retry, until it is promoted
 	attempts   int32
 	unstarted  int
 	claim      *naivePermit
@@ -170,14 +170,14 @@ func (n *naive) unschedule(op admission.Unschedule) *admission.UnscheduleResult 
 func (n *naive) report(p *naivePool, e *naiveEntry, op *admission.Release) {
 	switch op.Outcome {
 	case admission.OutcomeThrottled:
-		e.claim, e.waits = nil, false
+		e.claim, e.waits = nil, e.due > e.first
 		e.attempts--
 	case admission.OutcomeNotStarted:
 		if e.unstarted == 3 {
 			n.fail(p, e, admission.OutcomeFailed, n.w)
 			return
 		}
-		e.claim, e.waits = nil, false
+		e.claim, e.waits = nil, e.due > e.first
 		e.attempts--
 		e.unstarted++
 	case admission.OutcomeFailed:
@@ -202,7 +202,7 @@ func (n *naive) fail(p *naivePool, e *naiveEntry, outcome admission.Outcome, fro
 	}
 	e.claim = nil
 	e.due = from.Add(naiveBackoff(e.retry, e.spec.Key, e.attempts))
-	e.waits = e.due > max(e.first, n.w)
+	e.waits = e.due > e.first
 }
 
 // bury ends an entry for good, or an occurrence of one that recurs.

@@ -51,6 +51,9 @@ func (n *naive) promote() {
 				d.prune(p, n.w)
 				seen := slices.Clone(d.ring)
 				for _, e := range p.dueOf(d, n.w) {
+					if !slices.Contains(d.ready, queueOf(e)) {
+						d.ready = append(d.ready, queueOf(e))
+					}
 					if !slices.Contains(seen, e.spec.Route) {
 						seen = append(seen, e.spec.Route)
 						fresh = append(fresh, route{d, e})
@@ -91,10 +94,19 @@ func byDue(a, b *naiveEntry) int {
 	return cmp.Or(cmp.Compare(due(a), due(b)), cmp.Compare(a.seq, b.seq))
 }
 
-// prune takes the routes out of the ring that have nothing due.
+// naiveQueue is the entries of one group in a route.
+type naiveQueue struct{ route, group string }
+
+func queueOf(e *naiveEntry) naiveQueue { return naiveQueue{e.spec.Route, e.spec.Group} }
+
+// prune takes the routes out of the ring that have nothing due but what came due
+// in the present entry in another group.
 func (d *naiveDemand) prune(p *naivePool, w admission.Wall) {
 	ripe := p.ripeOf(d, w)
+	d.ready = deleteIf(d.ready, func(q naiveQueue) bool {
+		return !slices.ContainsFunc(ripe, func(e *naiveEntry) bool { return queueOf(e) == q })
+	})
 	d.ring = deleteIf(d.ring, func(route string) bool {
-		return !slices.ContainsFunc(ripe, func(e *naiveEntry) bool { return e.spec.Route == route })
+		return !slices.ContainsFunc(d.ready, func(q naiveQueue) bool { return q.route == route })
 	})
 }

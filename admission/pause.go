@@ -1,6 +1,6 @@
 package admission
 
-// pause holds a tenant, a lane or a POOL bucket, or lets it go.
+// pause holds a tenant, a lane, a POOL bucket or a group, or lets it go.
 func (s *State) pause(op Pause) *PauseResult {
 	p := s.pools.byName(op.Pool)
 	if p == nil {
@@ -9,6 +9,8 @@ func (s *State) pause(op Pause) *PauseResult {
 	switch op.Kind {
 	case TargetTenant:
 		return &PauseResult{Err: s.pauseTenant(p.tenant(op.Name), !op.Resume)}
+	case TargetGroup:
+		return &PauseResult{Err: s.pauseGroup(p.tenant(op.Tenant), op.Name, !op.Resume)}
 	case TargetLane:
 		if l := p.lane(op.Name); l != nil {
 			s.pauseLane(l, !op.Resume)
@@ -25,17 +27,29 @@ func (s *State) pause(op Pause) *PauseResult {
 	}}
 }
 
-// pauseTenant pauses or resumes a tenant. One that is not known becomes so, as by
-// a request in the top lane.
+// introduce makes a tenant known that an operator names, as by a request in the top
+// lane.
+func (s *State) introduce(t *tenant) *Error {
+	if t.known() {
+		return nil
+	}
+	if err := t.refused(); err != nil {
+		return err
+	}
+	if doors := t.closedTo(t.pool.lanes[0], s.t); len(doors) > 0 {
+		return limitReached(t.pool.name, doors[0].limit.Name, doors[0].limit.Capacity)
+	}
+	s.register(t)
+	return nil
+}
+
+// pauseTenant pauses or resumes a tenant.
 func (s *State) pauseTenant(t *tenant, on bool) *Error {
-	if !t.known() {
-		if err := t.refused(); err != nil || !on {
-			return err
-		}
-		if doors := t.closedTo(t.pool.lanes[0], s.t); len(doors) > 0 {
-			return limitReached(t.pool.name, doors[0].limit.Name, doors[0].limit.Capacity)
-		}
-		s.register(t)
+	if !t.known() && !on {
+		return t.refused()
+	}
+	if err := s.introduce(t); err != nil {
+		return err
 	}
 	row := s.writeTenant(t)
 	row.paused = on

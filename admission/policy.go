@@ -132,6 +132,8 @@ type LimitsPolicy struct {
 	EndedPermits     int64
 	Waiting          int64
 	WaitingPerTenant int64
+	// PausedGroups are those of all tenants together.
+	PausedGroups int64
 	// DedupeKeys are those remembered as done.
 	DedupeKeys int64
 }

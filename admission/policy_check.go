@@ -125,7 +125,7 @@ func (c *checker) buckets(at string, p *PoolPolicy) {
 		at := fmt.Sprintf("%s.buckets[%d]", at, i)
 		c.name(at+".name", b.Name)
 		c.once(names, at+".name", b.Name)
-		if slices.Contains([]string{"max_active", "leave_slots", "lane_max_active", "paused", "yield", "lock_key", "dedupe_key"}, b.Name) {
+		if slices.Contains([]string{"max_active", "leave_slots", "lane_max_active", "paused", "paused_group", "yield", "lock_key", "dedupe_key"}, b.Name) {
 			c.add(at+".name", reservedNameMsg)
 		}
 		if b.Scope != ScopePool && b.Scope != ScopeTenant {
@@ -353,6 +353,7 @@ func (c *checker) limits(at string, l *LimitsPolicy) {
 	c.between(at+".waiting", l.Waiting, 1, maxMemory)
 	c.between(at+".waiting_per_tenant", l.WaitingPerTenant, 1, maxMemory)
 	c.between(at+".dedupe_keys", l.DedupeKeys, 1, maxMemory)
+	c.between(at+".paused_groups", l.PausedGroups, 1, maxMemory)
 }
 
 // validID says whether a tenant, key, route, group or category is well formed.

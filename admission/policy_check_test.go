@@ -141,6 +141,7 @@ func TestEveryRuleOfPolicies(t *testing.T) {
 		{"limits.entries_per_tenant", func(p *PoolPolicy) { p.Limits.EntriesPerTenant = 1_000_000_001 }},
 		{"limits.tenants", func(p *PoolPolicy) { p.Limits.Tenants = -1 }},
 		{"limits.request_ids", func(p *PoolPolicy) { p.Limits.RequestIDs = -1 }},
+		{"limits.paused_groups", func(p *PoolPolicy) { p.Limits.PausedGroups = -1 }},
 		{"limits.ended_permits", func(p *PoolPolicy) { p.Limits.EndedPermits = 1_000_000_001 }},
 
 		{"buckets", func(p *PoolPolicy) {

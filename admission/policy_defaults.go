@@ -44,6 +44,7 @@ func (l LimitsPolicy) withDefaults() LimitsPolicy {
 		Waiting:             firstOf(l.Waiting, 10_000),
 		WaitingPerTenant:    firstOf(l.WaitingPerTenant, 1_000),
 		DedupeKeys:          firstOf(l.DedupeKeys, 1_000_000),
+		PausedGroups:        firstOf(l.PausedGroups, 10_000),
 	}
 }
 

@@ -115,7 +115,7 @@ func (s *State) replayPoll(q *poll) bool {
 func (s *State) claimOf(h holding, e *entryRow) Claim {
 	return Claim{
 		CatchUp: e.recur != nil && e.recur.behind > 1,
-		Permit:  s.viewOf(h, s.t), Key: e.key, Category: e.category, Route: e.route.name, Group: e.group,
+		Permit:  s.viewOf(h, s.t), Key: e.key, Category: e.category, Route: e.queue.route.name, Group: e.queue.group,
 		DueAt: e.cameDue(), Attempt: e.attempts,
 	}
 }

@@ -29,9 +29,6 @@ func (s *State) PollDelay(at Instant, w Wall, op *NextDue) (wait time.Duration, 
 		return 0, true // to be told
 	}
 	at, soonest := max(at, s.t), never
-	if due, any := q.nextDue(); any {
-		soonest = min(soonest, at.Add(max(due.Sub(w), 0)))
-	}
 	if ends, any := q.nextLinger(); any {
 		soonest = min(soonest, at.Add(max(ends.Sub(w), 0)))
 	}
@@ -41,6 +38,9 @@ func (s *State) PollDelay(at Instant, w Wall, op *NextDue) (wait time.Duration, 
 	holder, reserved := s.reservation(q.pool, at)
 	stale := q.pool.yieldStale(w)
 	for _, l := range q.pool.lanes {
+		if due, any := q.nextDue(l); any && q.wants(l) {
+			soonest = min(soonest, at.Add(max(due.Sub(w), 0)))
+		}
 		for k := range classCount {
 			if q.wants(l) && (!l.yielding || stale) && l.slotFor(k) && s.servable(q, l, k, holder, reserved) {
 				soonest = min(soonest, l.tokensAt(1, at))
@@ -53,17 +53,17 @@ func (s *State) PollDelay(at Instant, w Wall, op *NextDue) (wait time.Duration, 
 	return max(soonest.Sub(at), 0), true
 }
 
-// dormantLook bounds the routes of others among which those of one tenant are
-// looked for.
+// dormantLook bounds the queues of others in a lane among which those of one
+// tenant are looked for.
 const dormantLook = 64
 
-// nextDue returns when the next route comes due that the poll may be served from.
-// It may be early.
-func (q *poll) nextDue() (due Wall, any bool) {
+// nextDue returns when the lane's next queue comes due that the poll may be served
+// from. It may be early.
+func (q *poll) nextDue(l *lane) (due Wall, any bool) {
 	looked := 0
-	q.pool.dormant.Scan(func(r routeDue) bool {
+	l.dormant.Scan(func(next queueDue) bool {
 		looked++
-		due, any = r.at.first, looked == dormantLook || q.mayServe(r.route.demand.tenant)
+		due, any = next.at.first, looked == dormantLook || q.mayServe(next.queue.route.demand.tenant)
 		return !any
 	})
 	return due, any

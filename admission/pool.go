@@ -45,6 +45,8 @@ type pool struct {
 	entries   int64 // dead ones included
 	// swept counts the dead entries that were dropped for their age or number.
 	swept int64
+	// pausedGroups counts those of its tenants.
+	pausedGroups int64
 	// skipped counts the boundaries of fixed grids that were missed for good.
 	skipped  int64
 	ended    fifo[*endedRow]   // released permits, oldest first
@@ -57,8 +59,6 @@ type pool struct {
 	// waiterRates are the same of waiters.
 	waiterRates *btree.BTreeG[wakeup]
 	idle        *btree.BTreeG[idleness] // tenants that may be forgotten, by the instant
-	dormant     *btree.BTreeG[routeDue] // routes not in a ring, by the due time of their head
-	ripening    *btree.BTreeG[routeDue] // routes in a ring with entries not counted as due yet
 	graves      *btree.BTreeG[grave]    // dead entries, by the order of their deaths
 	wanting     *btree.BTreeG[*tenant]  // tenants with due demand, in the order of their hash
 	// lingering are the demands whose entries wait for more, by when that ends.
@@ -113,6 +113,9 @@ type lane struct {
 	oldest      *btree.BTreeG[oldestDemand] // demands that could be served, by since when
 	yield       *YieldPolicy
 	yielding    bool
+
+	dormant  *queuesDue // queues that are not ready, by the due time of their head
+	ripening *queuesDue // ready queues with entries not counted as due yet
 }
 
 func newPool(name string, num uint32) *pool {
@@ -130,8 +133,6 @@ func newPool(name string, num uint32) *pool {
 		locks:       map[lockName]*lock{},
 		jobs:        map[jobName]*job{},
 		idle:        newTree(idlenessLess),
-		dormant:     newTree(routeDueLess),
-		ripening:    newTree(routeDueLess),
 		lingering:   newTree(lingerEndLess),
 		graves:      newTree(graveLess),
 		wanting:     newTree(hashLess),
@@ -139,7 +140,10 @@ func newPool(name string, num uint32) *pool {
 }
 
 func newLane(p *pool, name string) *lane {
-	l := &lane{pool: p, name: name, oldest: newTree(oldestDemandLess)}
+	l := &lane{
+		pool: p, name: name, oldest: newTree(oldestDemandLess),
+		dormant: newTree(queueDueLess), ripening: newTree(queueDueLess),
+	}
 	for c := range l.classes {
 		for src := range l.classes[c].orders {
 			l.classes[c].orders[src] = newTree(positionLess)

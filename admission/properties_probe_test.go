@@ -197,6 +197,9 @@ func TestNothingIsStranded(t *testing.T) {
 			for _, tenant := range tenantNames {
 				ops = append(ops, Pause{Pool: p.Name, Kind: TargetTenant, Name: tenant, Resume: true},
 					&PutTenants{Pool: p.Name, Rows: []TenantPut{{Tenant: TenantPolicy{ID: tenant}, Remove: true}}})
+				for _, group := range groupNames[2:] {
+					ops = append(ops, Pause{Pool: p.Name, Kind: TargetGroup, Tenant: tenant, Name: group, Resume: true})
+				}
 			}
 			ops = append(ops, &NextDue{Pool: p.Name, MaxItems: 1000})
 		}

@@ -1,163 +1,191 @@
 package admission
 
-// refresh keeps all that depends on the route's entries true after they changed.
-func (s *State) refresh(r *route) {
-	if r.row != nil {
-		if first, any := r.firstIn(s.line); !any || first.at.first > s.w {
-			s.unready(r)
+import "github.com/tidwall/btree"
+
+// queuesDue is queues by when they next have something due.
+type queuesDue = btree.BTreeG[queueDue]
+
+// queueDue is a queue's key in lane.dormant or lane.ripening.
+type queueDue struct {
+	at    place
+	queue *queue
+}
+
+func queueDueLess(a, b queueDue) bool { return a.at.compare(b.at) < 0 }
+
+// refresh keeps all that depends on the queue's entries true after they changed.
+func (s *State) refresh(q *queue) {
+	if q.row != nil {
+		if first, any := q.firstIn(s.line); !any || first.at.first > s.w {
+			s.unready(q)
 			return
 		}
 	}
-	s.place(r)
+	s.place(q)
 }
 
-// place keeps the route's keys in heads and among the dormant or ripening true.
-func (s *State) place(r *route) {
-	inLine, any := r.firstIn(s.line)
-	if r.row == nil {
-		s.sleep(r, s.headDue(r, inLine, any))
+// place keeps the queue's head and its key among the dormant or ripening true.
+func (s *State) place(q *queue) {
+	inLine, any := q.firstIn(s.line)
+	if q.row == nil {
+		s.sleep(q, s.headDue(q, inLine, any))
 		return
 	}
-	s.setHead(r, head{r.demand.num, inLine.at})
-	s.sleep(r, s.nextRipe(r))
+	s.movedHead(q, inLine.at)
+	s.sleep(q, s.nextRipe(q))
 }
 
-// headDue returns when the dormant route's first entry comes due.
-func (s *State) headDue(r *route, inLine spot, anyInLine bool) routeDue {
-	if d, ok := r.firstIn(s.delayed); ok && (!anyInLine || d.at.compare(inLine.at) < 0) {
-		return routeDue{d.at, r}
+// headDue returns when the dormant queue's first entry comes due.
+func (s *State) headDue(q *queue, inLine spot, anyInLine bool) queueDue {
+	if d, ok := s.firstRetry(q); ok && (!anyInLine || d.at.compare(inLine.at) < 0) {
+		return queueDue{d.at, q}
 	}
 	if anyInLine {
-		return routeDue{inLine.at, r}
+		return queueDue{inLine.at, q}
 	}
-	return routeDue{}
+	return queueDue{}
 }
 
-// nextRipe returns when the ready route's next uncounted entry comes due.
-func (s *State) nextRipe(r *route) routeDue {
-	after := r.row.ripe
+// nextRipe returns when the ready queue's next uncounted entry comes due.
+func (s *State) nextRipe(q *queue) queueDue {
+	after := q.row.ripe
 	after.seq++
-	inLine, ok := r.firstAfter(s.line, after)
-	return s.headDue(r, inLine, ok)
+	inLine, ok := q.firstAfter(s.line, after)
+	return s.headDue(q, inLine, ok)
 }
 
-// sleep keeps the route's key among the dormant or ripening true.
-func (s *State) sleep(r *route, at routeDue) {
-	if r.sleeps == at {
+// sleep keeps the queue's key among the dormant or ripening true.
+func (s *State) sleep(q *queue, at queueDue) {
+	if q.sleeps == at {
 		return
 	}
-	p := r.demand.tenant.pool
-	tree := p.dormant
-	if r.row != nil {
-		tree = p.ripening
+	l := q.route.demand.lane
+	tree := l.dormant
+	if q.row != nil {
+		tree = l.ripening
 	}
-	if r.sleeps.route != nil {
-		tree.Delete(r.sleeps)
+	if q.sleeps.queue != nil {
+		tree.Delete(q.sleeps)
 	}
-	if r.sleeps = at; at.route != nil {
+	if q.sleeps = at; at.queue != nil {
 		tree.Set(at)
 	}
 }
 
-// ready puts a dormant route at the end of its demand's ring.
-func (s *State) ready(r *route) {
-	s.sleep(r, routeDue{})
-	s.seq++
-	r.row = &routeRow{version: s.version, route: r, turn: s.seq, ripe: place{first: beginning}}
-	s.routes.Set(r.row)
-	r.demand.ring.pushBack(r)
-	s.unsettle(r.demand)
+// unready takes the queue out of service; it goes dormant if it has entries.
+func (s *State) unready(q *queue) {
+	s.sleep(q, queueDue{})
+	s.countDue(q, -q.ripe)
+	s.retract(q)
+	s.dueQueues.Delete(q.row)
+	q.row = nil
+	s.unsettle(q.route.demand)
+	s.place(q)
 }
 
-// unready takes the route out of the ring; it goes dormant if it has entries.
-func (s *State) unready(r *route) {
-	s.sleep(r, routeDue{})
-	s.countDue(r, -r.ripe)
-	s.setHead(r, head{})
-	s.routes.Delete(r.row)
-	r.demand.ring.remove(r)
-	r.row = nil
-	s.unsettle(r.demand)
-	s.place(r)
-}
-
-// rotate sends the ring's head to its end.
-func (s *State) rotate(r *route) {
-	s.seq++
-	s.writeRoute(r).turn = s.seq
-	r.demand.ring.remove(r)
-	r.demand.ring.pushBack(r)
-}
-
-// writeRoute returns the ready route's row for writing.
-func (s *State) writeRoute(r *route) *routeRow {
-	if r.row.version != s.version {
-		row := *r.row
+// writeQueue returns the ready queue's row for writing.
+func (s *State) writeQueue(q *queue) *queueRow {
+	if q.row.version != s.version {
+		row := *q.row
 		row.version = s.version
-		r.row = &row
-		s.routes.Set(&row)
+		q.row = &row
+		s.dueQueues.Set(&row)
 	}
-	return r.row
+	return q.row
 }
 
-// setHead keeps the route's key in heads true.
-func (s *State) setHead(r *route, at head) {
-	if r.headed == at {
-		return
+// promoteBudget bounds the work of one log entry on what comes due; the next goes
+// on. An entry that is only counted costs 1. A queue that becomes ready, or of
+// which more is counted, and a retry that returns to its place cost moveCost.
+const (
+	promoteBudget = 50_000
+	moveCost      = 100
+)
+
+// promoteAll promotes what has come due. Where that is more than one log entry may
+// do, every pool is the first one in turn.
+func (s *State) promoteAll() {
+	budget := promoteBudget
+	n := len(s.pools.list)
+	for i := range n {
+		for _, l := range s.pools.list[(int(s.index%uint64(n))+i)%n].lanes {
+			budget = s.promote(l, budget)
+		}
 	}
-	if r.headed.demand != 0 {
-		s.heads.Delete(r.headed)
-	}
-	if r.headed = at; at.demand != 0 {
-		s.heads.Set(at)
-	}
-	s.stand(r.demand)
 }
 
-// promoteLimit bounds the routes made ready, and the entries counted as due, in
-// one log entry; the next goes on.
-const promoteLimit = 2000
-
-// promote makes routes ready whose head is due, oldest first, and goes on
-// counting the due entries of those that are.
-func (s *State) promote(p *pool) {
-	for budget := promoteLimit; budget > 0; budget-- {
-		next, ok := p.dormant.Min()
+// promote makes the lane's queues ready whose head is due, oldest first, and goes
+// on counting the due entries of those that are. It returns the budget that is
+// left.
+func (s *State) promote(l *lane, budget int) int {
+	for ; budget > 0; budget -= moveCost {
+		next, ok := l.dormant.Min()
 		if !ok || next.at.first > s.w {
 			break
 		}
-		s.ready(next.route)
-		s.ripen(next.route, 1)
+		s.ready(next.queue)
 	}
-	for budget := promoteLimit; budget > 0; {
-		next, ok := p.ripening.Min()
+	for budget > 0 {
+		next, ok := l.ripening.Min()
 		if !ok || next.at.first > s.w {
 			break
 		}
-		budget -= s.ripen(next.route, budget)
+		budget = s.ripen(next.queue, budget)
 	}
+	return budget
 }
 
-// ripen counts up to budget entries of a ready route that have come due, and
-// returns how many it did. Those that waited for a retry return to their place
-// in line.
-func (s *State) ripen(r *route, budget int) int {
-	done := 0
-	for ; done < budget; done++ {
-		next := s.nextRipe(r)
-		if next.route == nil || next.at.first > s.w {
+// ready puts a dormant queue whose head is due into service.
+func (s *State) ready(q *queue) {
+	s.sleep(q, queueDue{})
+	first, any := q.firstIn(s.line)
+	if !any || first.at.first > s.w {
+		retry, _ := s.firstRetry(q)
+		s.rejoin(retry.entry)
+		first, _ = q.firstIn(s.line)
+	}
+	q.row = &queueRow{version: s.version, queue: q, ripe: place{first: beginning}}
+	q.headed = first.at
+	s.dueQueues.Set(q.row)
+	s.offer(q)
+	s.countUp(q, moveCost) // a short queue is done with at one go
+	s.sleep(q, s.nextRipe(q))
+	s.unsettle(q.route.demand)
+}
+
+// ripen counts a ready queue's entries that have come due, as far as the budget
+// goes, and returns what is left of it. Those that waited for a retry return to
+// their place in line first.
+func (s *State) ripen(q *queue, budget int) int {
+	for ; budget > 0; budget -= moveCost {
+		back, ok := s.firstRetry(q)
+		if !ok || back.at.first > s.w {
 			break
 		}
-		if back, ok := r.firstIn(s.delayed); ok && back.at == next.at {
-			s.rejoin(back.entry)
-		} else {
-			s.writeRoute(r).ripe = next.at
-			s.countDue(r, 1)
-		}
+		s.rejoin(back.entry)
 	}
-	s.refresh(r)
-	s.unsettle(r.demand)
-	return done
+	budget -= moveCost + s.countUp(q, budget)
+	s.refresh(q)
+	return budget
+}
+
+// countUp counts up to most further entries of a ready queue as due, and returns
+// how many it did.
+func (s *State) countUp(q *queue, most int) int {
+	counted, at := 0, q.row.ripe
+	s.line.Ascend(spot{queue: q.num, at: place{at.first, at.seq + 1}}, func(next spot) bool {
+		if counted >= most || next.queue != q.num || next.at.first > s.w {
+			return false
+		}
+		counted++
+		at = next.at
+		return true
+	})
+	if counted > 0 {
+		s.writeQueue(q).ripe = at
+		s.countDue(q, int64(counted))
+	}
+	return counted
 }
 
 // rejoin moves an entry whose retry has come due from delayed into line.

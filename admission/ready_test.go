@@ -46,7 +46,7 @@ func TestABlastComesDueInBoundedSteps(t *testing.T) {
 			low := s.pools.byName("p").lane("low")
 			s.entry(Entry{Index: s.index + 1, T: s.t.Add(time.Second), W: due + 1})
 			counted := low.depth
-			const most = 2 * promoteLimit // first ones of routes that become ready, then others
+			const most = promoteBudget
 			want(t, "counted in the first entry within the bound", counted > 0 && counted <= most, true)
 			want(t, "claimed", fmt.Sprint(keys(s.poll(1))), "[code]")
 			for steps := int64(0); low.depth < n; steps++ {
@@ -56,7 +56,7 @@ func TestABlastComesDueInBoundedSteps(t *testing.T) {
 					t.Fatalf("%d more were counted in one entry", grown)
 				}
 			}
-			want(t, "ready", s.routes.Len() > 0, true)
+			want(t, "ready", s.dueQueues.Len() > 0, true)
 			check(t, s.State)
 			checkPrompt(t, s.State)
 		})
@@ -68,12 +68,13 @@ func TestABlastComesDueInBoundedSteps(t *testing.T) {
 func TestRoutesBecomeReadyInDueOrder(t *testing.T) {
 	s := tell(t, PoolPolicy{Lanes: []LanePolicy{{Name: "low"}}, Categories: map[string]string{"bulk": "low"}, Limits: LimitsPolicy{NewTenantsPerSecond: 1_000_000}})
 	s.quick = true
-	const n = 2*promoteLimit + 5
+	const perEntry = promoteBudget / moveCost
+	const n = 2*perEntry + 5
 	s.blast(n, s.w.Add(time.Second), func(i int) (string, string) { return fmt.Sprint("t", i), "" })
 	s.plan(EntrySpec{Tenant: "later", Key: "k", Category: "bulk", DueAt: s.w.Add(time.Second + 1)})
-	for _, ready := range []int{promoteLimit, 2 * promoteLimit, n + 1, n + 1} {
+	for _, ready := range []int{perEntry, 2 * perEntry, n + 1, n + 1} {
 		s.wait(2 * time.Second)
-		want(t, "ready", s.routes.Len(), ready)
+		want(t, "ready", s.dueQueues.Len(), ready)
 		later := s.pools.byName("p").tenants["later"]
 		want(t, "the last one is ready", !later.demands[0].ring.empty(), ready > n)
 	}

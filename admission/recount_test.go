@@ -21,15 +21,17 @@ func (r *recount) plain() bool {
 }
 
 // due counts the entries that wait and are due, by tenant and lane, but for those
-// that wait for a whole batch.
-func (r *recount) due() map[[2]string]int64 {
-	n := map[[2]string]int64{}
+// that wait for a whole batch: those of paused groups apart from all others.
+func (r *recount) due() (n, paused map[[2]string]int64) {
+	n, paused = map[[2]string]int64{}, map[[2]string]int64{}
 	oldest := map[[2]string]Wall{}
 	r.h.entries.Scan(func(i entryItem) bool {
 		e, d := i.row, i.row.demand()
 		if d.tenant.pool == r.pool && e.state == entryQueued && max(e.first, e.due) <= r.h.w {
 			key := [2]string{d.tenant.id, d.lane.name}
-			if n[key]++; n[key] == 1 || e.first < oldest[key] {
+			if _, held := r.h.pausedGroups.Get(pausedGroup{d.tenant, e.queue.group}); held {
+				paused[key]++
+			} else if n[key]++; n[key] == 1 || e.first < oldest[key] {
 				oldest[key] = e.first
 			}
 		}
@@ -37,10 +39,13 @@ func (r *recount) due() map[[2]string]int64 {
 	})
 	for key, due := range n {
 		if rules := r.policy.lanes()[r.policy.rank(key[1])].Batch; due < rules.Size && oldest[key].Add(rules.Linger) > r.h.w {
+			if paused[key] > 0 { // told with them
+				paused[key] += due
+			}
 			delete(n, key)
 		}
 	}
-	return n
+	return n, paused
 }
 
 // reason returns the first reason, by precedence, that holds a permit of cost 1.

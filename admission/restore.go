@@ -14,7 +14,7 @@ func Restore(h Header, rows iter.Seq2[Row, error]) (*State, error) {
 		State:   New(),
 		tenants: map[uint64]*tenant{},
 		retries: map[RetryPolicy]*RetryPolicy{}, cadences: map[CadencePolicy]*CadencePolicy{},
-		poolOf: map[string]PoolRow{},
+		poolOf: map[string]PoolRow{}, names: map[queueKey]*queue{},
 	}
 	r.index, r.t, r.w, r.leaseOffset, r.epoch = h.Index, h.T, h.W, h.LeaseOffset, h.Epoch
 	r.grants, r.seq, r.revision, r.appliedAt = h.Grants, h.Seq, h.Revision, h.AppliedAt
@@ -29,7 +29,9 @@ func Restore(h Header, rows iter.Seq2[Row, error]) (*State, error) {
 	if err := r.buildPools(); err != nil {
 		return nil, err
 	}
-	r.buildIndexes()
+	if err := r.buildIndexes(); err != nil {
+		return nil, err
+	}
 	r.pools.nums = h.Pools
 	return r.State, nil
 }
@@ -41,13 +43,15 @@ type restorer struct {
 	poolOf  map[string]PoolRow
 	tenants map[uint64]*tenant
 	seated  []*demand
-	routes  []*routeRow
+	ready   []*queueRow
 	ended   []*endedRow
 	request []*requestRow
 	dones   []*doneRow
 	retries map[RetryPolicy]*RetryPolicy
 	// cadences are shared like retries.
 	cadences map[CadencePolicy]*CadencePolicy
+	// names stand for the queues of entries that are in none.
+	names map[queueKey]*queue
 }
 
 func (r *restorer) add(row Row) error {
@@ -69,8 +73,10 @@ func (r *restorer) add(row Row) error {
 		return r.addTenant(row)
 	case DemandRow:
 		return r.addDemand(row)
-	case RouteRow:
-		return r.addRoute(row)
+	case PausedGroupRow:
+		return r.addPausedGroup(row)
+	case QueueRow:
+		return r.addQueue(row)
 	case EntryRow:
 		return r.addEntry(row)
 	case PermitRow:
@@ -222,15 +228,24 @@ func (r *restorer) addDemand(row DemandRow) error {
 	return nil
 }
 
-func (r *restorer) addRoute(row RouteRow) error {
+func (r *restorer) addPausedGroup(row PausedGroupRow) error {
+	t := r.tenants[row.Tenant]
+	if t == nil || row.Group == "" {
+		return fmt.Errorf("group %q of tenant %d, which is unknown or has no such", row.Group, row.Tenant)
+	}
+	r.adoptPausedGroup(pausedGroup{t, row.Group})
+	return nil
+}
+
+func (r *restorer) addQueue(row QueueRow) error {
 	d, err := r.known(row.Tenant, row.Lane)
 	if err != nil {
 		return err
 	}
-	rt := r.routeOf(d, row.Route)
-	rt.row = &routeRow{route: rt, turn: row.Turn, ripe: place{row.RipeFirst, row.RipeSeq}}
-	r.State.routes.Set(rt.row)
-	r.routes = append(r.routes, rt.row)
+	q := r.queueOf(queueKey{d, row.Route, row.Group})
+	q.row = &queueRow{queue: q, turn: row.Turn, ripe: place{row.RipeFirst, row.RipeSeq}}
+	r.dueQueues.Set(q.row)
+	r.ready = append(r.ready, q.row)
 	return nil
 }
 
@@ -243,7 +258,7 @@ func (r *restorer) addEntry(row EntryRow) error {
 		state: entryState(row.State), delayed: row.Delayed, relative: row.Relative, unstarted: row.Unstarted,
 		attempts: row.Attempts, maxAttempts: row.Retry.MaxAttempts,
 		givenAttempts: row.GivenAttempts, given: row.Given,
-		key: row.Key, category: row.Category, group: row.Group,
+		key: row.Key, category: row.Category,
 		due: row.Due, first: row.First, seq: row.Seq,
 		claim: permitKey{row.ClaimIndex, row.ClaimPosition},
 	}
@@ -254,15 +269,25 @@ func (r *restorer) addEntry(row EntryRow) error {
 		return fmt.Errorf("entry %q is dead without a failed attempt", row.Key)
 	}
 	e.retry = r.retry(row.Retry)
+	key := queueKey{d, row.Route, row.Group}
 	if e.state != entryQueued {
-		e.route = &route{demand: d, name: row.Route}
+		e.queue = r.named(key)
 		r.insertEntry(e)
 		return nil
 	}
-	e.route = r.routeOf(d, row.Route)
+	e.queue = r.queueOf(key)
 	r.insertEntry(e)
 	r.link(e)
 	return nil
+}
+
+// named returns one shared queue, which is not there, for all entries that only
+// name it.
+func (r *restorer) named(key queueKey) *queue {
+	if r.names[key] == nil {
+		r.names[key] = &queue{route: &route{demand: key.demand, name: key.route}, group: key.group}
+	}
+	return r.names[key]
 }
 
 // recurrence returns how the entry comes back.
@@ -358,14 +383,20 @@ func (r *restorer) addRequest(row RequestRow) error {
 }
 
 // buildIndexes makes what follows from the rows.
-func (r *restorer) buildIndexes() {
-	slices.SortFunc(r.routes, func(a, b *routeRow) int { return cmp.Compare(a.turn, b.turn) })
-	for _, row := range r.routes {
-		row.demand.ring.pushBack(row.route)
+func (r *restorer) buildIndexes() error {
+	// Those that keep no turn last: their routes are in a ring then.
+	slices.SortFunc(r.ready, func(a, b *queueRow) int { return cmp.Compare(a.turn-1, b.turn-1) })
+	for _, row := range r.ready {
+		first, any := row.firstIn(r.line)
+		if !any {
+			return fmt.Errorf("ready queue %q/%q has no entry in line", row.route.name, row.group)
+		}
+		row.headed = first.at
+		r.offer(row.queue)
 	}
-	//unordered: each route is placed by itself
-	for _, rt := range r.routesByName {
-		r.place(rt)
+	//unordered: each queue is placed by itself
+	for _, q := range r.queuesByName {
+		r.place(q)
 	}
 	r.unsettled = nil
 	for _, d := range r.seated {
@@ -384,6 +415,7 @@ func (r *restorer) buildIndexes() {
 	for _, q := range r.request {
 		r.adoptRequest(q)
 	}
+	return nil
 }
 
 // reseatAs gives a demand the seats and places that its row says.

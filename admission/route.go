@@ -2,53 +2,28 @@ package admission
 
 import (
 	"cmp"
+	"container/heap"
 	"math"
-
-	"github.com/tidwall/btree"
 )
 
-// A route is a tenant's sub-queue in a lane. Its entries stand in State.line by
-// their place in line: the first due time, then the order of arrival. Those that
-// wait for a retry stand in State.delayed by when they come due again and return
-// to their old place then.
-//
-// A route whose head is due is ready: it takes turns in its demand's ring. Time
-// makes routes ready, not entries: a blast of a million entries becomes ready in
-// one step and can't stand in front of the single entry that is due next. How
-// many of a ready route's entries are due is counted up afterwards, a bounded
-// number in each log entry.
+// A route is a tenant's sub-queue in a lane: those that have something due take
+// turns in their demand's ring. Its entries stand in a queue for each group, so
+// that a group can be paused by itself; among the queues that may be served the
+// one whose head has the earliest place goes first, as if there were but one.
 type route struct {
 	demand *demand
 	name   string
-	num    uint64    // only of this process: keys of the indexes
-	row    *routeRow // nil unless ready
+	// queues counts those that it has.
+	queues int
+	// ready is a heap of those that may be served, by their heads.
+	ready readyQueues
+	// turns is the ready queue whose row keeps the route's turn, nil while the
+	// route is in no ring.
+	turns *queue
 	// next and prev link the ring.
 	next, prev *route
-	// queued counts the entries in line and delayed.
-	queued int64
-	// ripe counts those in line up to row.ripe.
-	ripe int64
-	// sleeps is its key in pool.dormant or pool.ripening while it is in one.
-	sleeps routeDue
-	// headed is its key in State.heads while it is ready.
+	// headed is its key in State.heads while it is in the ring.
 	headed head
-}
-
-// routeRow is what is replicated of a ready route.
-type routeRow struct {
-	version uint32
-	*route
-	// turn is its place in the ring.
-	turn uint64
-	// ripe is the place in line up to which entries are counted as due.
-	ripe place
-}
-
-func routeRowLess(a, b *routeRow) bool {
-	if a.demand != b.demand {
-		return demandLess(a.demand.row, b.demand.row)
-	}
-	return a.name < b.name
 }
 
 // place is a place in line: earlier first due times first, then arrival.
@@ -67,41 +42,20 @@ func (p place) compare(q place) int {
 // beginning is before every wall time.
 const beginning = Wall(math.MinInt64)
 
-// spot is an entry's key in State.line or State.delayed.
-type spot struct {
-	route uint64
-	at    place
-	entry *entryRow
-}
-
-func spotLess(a, b spot) bool {
-	if a.route != b.route {
-		return a.route < b.route
-	}
-	return a.at.compare(b.at) < 0
-}
-
-// routesDue is routes by when they next have something due.
-type routesDue = btree.BTreeG[routeDue]
-
-// routeDue is a route's key in pool.dormant or pool.ripening.
-type routeDue struct {
-	at    place
-	route *route
-}
-
-func routeDueLess(a, b routeDue) bool { return a.at.compare(b.at) < 0 }
-
-// head is a ready route's key in State.heads, which finds each demand's oldest
-// due entry.
+// head is a key in State.heads, which finds each demand's oldest due entry: one
+// for each route in a ring, and one for each ready queue of a paused group.
 type head struct {
 	demand uint64
+	paused bool
 	at     place
 }
 
 func headLess(a, b head) bool {
 	if a.demand != b.demand {
 		return a.demand < b.demand
+	}
+	if a.paused != b.paused {
+		return b.paused
 	}
 	return a.at.compare(b.at) < 0
 }
@@ -113,88 +67,131 @@ type routeKey struct {
 }
 
 // routeOf returns the demand's route of that name, made on first use and dropped
-// with its last entry.
+// with its last queue.
 func (s *State) routeOf(d *demand, name string) *route {
 	key := routeKey{d, name}
-	r := s.routesByName[key]
+	r := s.routes[key]
 	if r == nil {
-		s.locals++
-		r = &route{demand: d, name: name, num: s.locals}
-		s.routesByName[key] = r
+		r = &route{demand: d, name: name}
+		s.routes[key] = r
 	}
 	return r
 }
 
-// firstIn returns the first entry of the route in line or delayed.
-func (r *route) firstIn(tree *spots) (spot, bool) { return r.firstAfter(tree, place{first: beginning}) }
-
-// firstAfter returns the first entry of the route at or after a place.
-func (r *route) firstAfter(tree *spots, at place) (found spot, ok bool) {
-	tree.Ascend(spot{route: r.num, at: at}, func(s spot) bool {
-		found, ok = s, s.route == r.num
-		return false
-	})
-	return found, ok
-}
-
-// enqueue puts a queued entry into its route.
-func (s *State) enqueue(e *entryRow) {
-	e.route = s.routeOf(e.route.demand, e.route.name)
-	e.delayed = e.due > e.first && e.due > s.w
-	s.link(e)
-	s.refresh(e.route)
-}
-
-// link puts a queued entry into line or delayed.
-func (s *State) link(e *entryRow) {
-	r := e.route
-	r.queued++
-	if e.delayed {
-		s.delayed.Set(spot{r.num, place{e.due, e.seq}, e})
+// offer lets a ready queue be served; one of a paused group only shows that it
+// could be.
+func (s *State) offer(q *queue) {
+	r := q.route
+	if q.paused {
+		r.demand.parked++
+		s.heads.Set(head{r.demand.num, true, q.headed})
 		return
 	}
-	s.line.Set(spot{r.num, e.place(), e})
-	if r.row != nil && e.place().compare(r.row.ripe) <= 0 {
-		s.countDue(r, 1)
+	heap.Push(&r.ready, q)
+	if r.turns == nil {
+		r.turns = q
+		if q.row.turn == 0 {
+			s.seq++
+			s.writeQueue(q).turn = s.seq
+		}
+		r.demand.ring.pushBack(r)
 	}
+	s.setHead(r)
 }
 
-// dequeue takes a queued entry out of its route.
-func (s *State) dequeue(e *entryRow) {
-	r := e.route
-	s.unlink(e)
-	s.refresh(r)
-	if r.queued == 0 && r.row == nil {
-		delete(s.routesByName, routeKey{r.demand, r.name})
-	}
-}
-
-// unlink takes the entry out of line or delayed.
-func (s *State) unlink(e *entryRow) {
-	r := e.route
-	r.queued--
-	if e.delayed {
-		s.delayed.Delete(spot{route: r.num, at: place{e.due, e.seq}})
+// retract takes back an offer. The last one takes the route out of the ring.
+func (s *State) retract(q *queue) {
+	r := q.route
+	if q.paused {
+		r.demand.parked--
+		s.heads.Delete(head{r.demand.num, true, q.headed})
 		return
 	}
-	s.line.Delete(spot{route: r.num, at: e.place()})
-	if r.row != nil && e.place().compare(r.row.ripe) <= 0 {
-		s.countDue(r, -1)
+	heap.Remove(&r.ready, q.at)
+	if r.turns == q {
+		s.passTurn(r)
 	}
+	s.setHead(r)
 }
 
-// countDue keeps the counts of due entries.
-func (s *State) countDue(r *route, n int64) {
-	r.ripe += n
-	d := r.demand
-	d.due += n
-	if d.lane.batch.Linger > 0 {
-		s.unsettle(d)
+// passTurn has another queue keep the route's turn, or takes the route out of the
+// ring if there is none.
+func (s *State) passTurn(r *route) {
+	was := s.writeQueue(r.turns)
+	if len(r.ready) == 0 {
+		r.turns = nil
+		r.demand.ring.remove(r)
+	} else {
+		r.turns = r.ready[0]
+		s.writeQueue(r.turns).turn = was.turn
 	}
-	row := s.writeDemand(d)
-	row.standing.due += n
-	if row.seats[fromEntries].seat.ordered() {
-		row.standing.depth += n
-		d.lane.depth += n
+	was.turn = 0
+}
+
+// rotate sends the ring's head to its end.
+func (s *State) rotate(r *route) {
+	s.seq++
+	s.writeQueue(r.turns).turn = s.seq
+	r.demand.ring.remove(r)
+	r.demand.ring.pushBack(r)
+}
+
+// movedHead keeps an offer true after the queue's head became another.
+func (s *State) movedHead(q *queue, to place) {
+	if q.headed == to {
+		return
 	}
+	d, from := q.route.demand, q.headed
+	q.headed = to
+	if q.paused {
+		s.heads.Delete(head{d.num, true, from})
+		s.heads.Set(head{d.num, true, to})
+		s.stand(d)
+		return
+	}
+	heap.Fix(&q.route.ready, q.at)
+	s.setHead(q.route)
+}
+
+// setHead keeps the route's key in heads true.
+func (s *State) setHead(r *route) {
+	at := head{}
+	if len(r.ready) > 0 {
+		at = head{r.demand.num, false, r.ready[0].headed}
+	}
+	if r.headed == at {
+		return
+	}
+	if r.headed.demand != 0 {
+		s.heads.Delete(r.headed)
+	}
+	if r.headed = at; at.demand != 0 {
+		s.heads.Set(at)
+	}
+	s.stand(r.demand)
+}
+
+// readyQueues is a heap of queues by their heads.
+type readyQueues []*queue
+
+func (h readyQueues) Len() int           { return len(h) }
+func (h readyQueues) Less(i, j int) bool { return h[i].headed.compare(h[j].headed) < 0 }
+func (h readyQueues) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+
+func (h *readyQueues) Push(x any) {
+	q := x.(*queue)
+	q.at = len(*h)
+	*h = append(*h, q)
+}
+
+func (h *readyQueues) Pop() any {
+	old := *h
+	last := len(old) - 1
+	q := old[last]
+	old[last] = nil
+	*h = old[:last]
+	return q
 }

@@ -99,14 +99,22 @@ type SeatRow struct {
 	WakeAt Instant
 }
 
-// RouteRow is a route that takes turns.
-type RouteRow struct {
-	Tenant    uint64
-	Lane      string
-	Route     string
+// QueueRow is a queue with something due: the entries of one group in a route.
+type QueueRow struct {
+	Tenant uint64
+	Lane   string
+	Route  string
+	Group  string
+	// Turn is the route's place in the ring, 0 if another queue of it keeps that.
 	Turn      uint64
 	RipeFirst Wall
 	RipeSeq   uint64
+}
+
+// PausedGroupRow is a group that is paused, with entries or without.
+type PausedGroupRow struct {
+	Tenant uint64
+	Group  string
 }
 
 // EntryRow is an entry of the due-work index.
@@ -236,19 +244,20 @@ type RequestRow struct {
 	Seq    uint64
 }
 
-func (PolicyRow) isRow()  {}
-func (PoolRow) isRow()    {}
-func (TenantRow) isRow()  {}
-func (PutRow) isRow()     {}
-func (DemandRow) isRow()  {}
-func (RouteRow) isRow()   {}
-func (EntryRow) isRow()   {}
-func (PermitRow) isRow()  {}
-func (PartRow) isRow()    {}
-func (EndedRow) isRow()   {}
-func (RequestRow) isRow() {}
-func (WaiterRow) isRow()  {}
-func (DoneRow) isRow()    {}
+func (PolicyRow) isRow()      {}
+func (PoolRow) isRow()        {}
+func (TenantRow) isRow()      {}
+func (PutRow) isRow()         {}
+func (DemandRow) isRow()      {}
+func (QueueRow) isRow()       {}
+func (PausedGroupRow) isRow() {}
+func (EntryRow) isRow()       {}
+func (PermitRow) isRow()      {}
+func (PartRow) isRow()        {}
+func (EndedRow) isRow()       {}
+func (RequestRow) isRow()     {}
+func (WaiterRow) isRow()      {}
+func (DoneRow) isRow()        {}
 
 func (p *pool) row() PoolRow {
 	r := PoolRow{Name: p.name, Num: p.num, BucketIDs: p.bucketIDs, Skipped: p.skipped, Swept: p.swept}
@@ -304,20 +313,22 @@ func (d *demandRow) export() DemandRow {
 	return r
 }
 
-func (r *routeRow) export() RouteRow {
-	return RouteRow{
-		Tenant: r.demand.tenant.num, Lane: r.demand.lane.name, Route: r.name, Turn: r.turn,
-		RipeFirst: r.ripe.first, RipeSeq: r.ripe.seq,
+func (q *queueRow) export() QueueRow {
+	return QueueRow{
+		Tenant: q.route.demand.tenant.num, Lane: q.route.demand.lane.name, Route: q.route.name, Group: q.group,
+		Turn: q.turn, RipeFirst: q.ripe.first, RipeSeq: q.ripe.seq,
 	}
 }
+
+func (g pausedGroup) export() PausedGroupRow { return PausedGroupRow{g.tenant.num, g.name} }
 
 func (i entryItem) export() EntryRow {
 	e := i.row
 	retry := *e.retry
 	retry.MaxAttempts = e.maxAttempts
 	row := EntryRow{
-		Tenant: e.demand().tenant.num, Key: e.key, Lane: e.demand().lane.name, Route: e.route.name,
-		Category: e.category, Group: e.group, State: uint8(e.state), Delayed: e.delayed,
+		Tenant: e.demand().tenant.num, Key: e.key, Lane: e.demand().lane.name, Route: e.queue.route.name,
+		Category: e.category, Group: e.queue.group, State: uint8(e.state), Delayed: e.delayed,
 		Relative: e.relative, Given: e.given, GivenAttempts: e.givenAttempts,
 		Due: e.due, First: e.first, Seq: e.seq, Attempts: e.attempts, Unstarted: e.unstarted, Retry: retry,
 		ClaimIndex: e.claim.index, ClaimPosition: e.claim.position,

@@ -60,8 +60,8 @@ func (s *State) newEntry(d *demand, spec *EntrySpec) *entryRow {
 		version: s.version, state: entryQueued,
 		relative: spec.Relative, given: spec.given(), givenAttempts: spec.MaxAttempts,
 		maxAttempts: attempts, retry: p.retry,
-		route: &route{demand: d, name: spec.Route},
-		key:   spec.Key, category: spec.Category, group: spec.Group,
+		queue: s.queueOf(queueKey{d, spec.Route, spec.Group}),
+		key:   spec.Key, category: spec.Category,
 		due: due, first: due, seq: s.seq,
 	}
 }
@@ -76,7 +76,7 @@ func (spec *EntrySpec) given() int64 {
 
 // sameAs says whether the spec is what the entry was last scheduled with.
 func (e *entryRow) sameAs(spec *EntrySpec) bool {
-	return e.category == spec.Category && e.route.name == spec.Route && e.group == spec.Group &&
+	return e.category == spec.Category && e.queue.route.name == spec.Route && e.queue.group == spec.Group &&
 		e.sameRecurrence(spec) && e.relative == spec.Relative && e.given == spec.given() && e.givenAttempts == spec.MaxAttempts
 }
 

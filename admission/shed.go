@@ -220,6 +220,9 @@ func (v *shedView) reason(d *demand) Reason {
 
 // retryAfter returns the time after which one more of the demand could be served.
 func (v *shedView) retryAfter(d *demand) time.Duration {
+	if d.row.standing.held == Paused {
+		return Absent
+	}
 	n := oneEntry
 	if !d.has(fromEntries) {
 		for src := fromWaiters; src <= fromRateWaiters; src++ {
@@ -245,13 +248,8 @@ func (s *State) NextDueIn(pool string, w Wall) time.Duration {
 	if p == nil {
 		return Absent
 	}
-	next := time.Duration(Absent)
-	for _, tree := range []*routesDue{p.dormant, p.ripening} {
-		if first, ok := tree.Min(); ok {
-			if in := ceilMillis(max(first.at.first.Sub(w), 0)); next == Absent || in < next {
-				next = in
-			}
-		}
+	if first, ok := p.comesDue(); ok {
+		return ceilMillis(max(first.Sub(w), 0))
 	}
-	return next
+	return Absent
 }

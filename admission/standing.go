@@ -17,6 +17,8 @@ type standing struct {
 	depth         int64
 	kept          int64
 	// due are the entries that are due, since oldest; waiting the Acquires in line.
+	// Those of paused groups count only where the demand is held as paused: with
+	// the rest, or for want of anything else.
 	due, waiting int64
 	oldest       Wall
 	// listed is its key in lane.oldest while a part of it could be served.
@@ -67,7 +69,8 @@ func (l *lane) count(as *standing, n int64) {
 func (s *State) standingOf(d *demand) (now standing) {
 	now.wants = d.locked > 0
 	now.due, now.waiting = d.due, d.queued[0]+d.queued[1]+d.locked
-	if oldest, any := d.oldestDue(s); any {
+	oldest, any := d.oldestDue(s, false)
+	if any {
 		now.oldest = oldest
 	}
 	if d.locked > 0 {
@@ -94,6 +97,12 @@ func (s *State) standingOf(d *demand) (now standing) {
 	if d.row.seats[fromReports].seat == seatEntitled {
 		now.kept = min(d.tenant.share.preferred-d.tenant.activeUpTo(d.lane.rank), d.row.backlog)
 	}
+	if now.held == Paused {
+		now.due += d.parkedDue
+		if parked, ok := d.oldestDue(s, true); ok && (!any || parked < oldest) {
+			now.oldest = parked
+		}
+	}
 	return now
 }
 
@@ -111,7 +120,7 @@ func (d *demand) size(src source) int64 {
 // oldest returns since when the source wants what it wants first.
 func (s *State) oldest(d *demand, src source) (since Wall, ok bool) {
 	if src == fromEntries {
-		return d.oldestDue(s)
+		return d.oldestDue(s, false)
 	}
 	if w := s.headWaiter(d, src); w != nil {
 		return w.askedAt, true

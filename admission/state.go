@@ -40,9 +40,12 @@ type State struct {
 	heads         *btree.BTreeG[head]
 	holdings      *btree.BTreeG[expiry]
 	nodes         *btree.BTreeG[nodeHolding]
-	routesByName  map[routeKey]*route
 	queues        *btree.BTreeG[queueSpot]
 	waitersByID   map[requestKey]*waiter
+	routes        map[routeKey]*route
+	queuesByName  map[queueKey]*queue
+	// grouped are the queues of each named group.
+	grouped map[groupKey][]*queue
 	// locals gives out numbers to what only this process knows.
 	locals uint64
 	// unsettled are the demands to be seated anew.
@@ -60,54 +63,55 @@ type State struct {
 
 // rows are the copy-on-write trees, sorted by key.
 type rows struct {
-	puts     *btree.BTreeG[*putRow]
-	tenants  *btree.BTreeG[*tenantRow]
-	demands  *btree.BTreeG[*demandRow]
-	routes   *btree.BTreeG[*routeRow]
-	entries  *btree.BTreeG[entryItem]
-	permits  *btree.BTreeG[permitItem]
-	parts    *btree.BTreeG[partItem]
-	ended    *btree.BTreeG[endedItem]
-	requests *btree.BTreeG[requestItem]
-	waiters  *btree.BTreeG[*waiterRow]
-	dones    *btree.BTreeG[*doneRow]
+	puts      *btree.BTreeG[*putRow]
+	tenants   *btree.BTreeG[*tenantRow]
+	demands   *btree.BTreeG[*demandRow]
+	dueQueues *btree.BTreeG[*queueRow]
+	// pausedGroups are rows that never change.
+	pausedGroups *btree.BTreeG[pausedGroup]
+	entries      *btree.BTreeG[entryItem]
+	permits      *btree.BTreeG[permitItem]
+	parts        *btree.BTreeG[partItem]
+	ended        *btree.BTreeG[endedItem]
+	requests     *btree.BTreeG[requestItem]
+	waiters      *btree.BTreeG[*waiterRow]
+	dones        *btree.BTreeG[*doneRow]
 }
 
 func newRows() rows {
 	return rows{
-		puts:     newTree(putLess),
-		tenants:  newTree(tenantLess),
-		demands:  newTree(demandLess),
-		routes:   newTree(routeRowLess),
-		entries:  newTree(entryLess),
-		permits:  newTree(permitLess),
-		parts:    newTree(partLess),
-		ended:    newTree(endedLess),
-		requests: newTree(requestLess),
-		waiters:  newTree(waiterLess),
-		dones:    newTree(doneLess),
+		puts:         newTree(putLess),
+		tenants:      newTree(tenantLess),
+		demands:      newTree(demandLess),
+		dueQueues:    newTree(queueRowLess),
+		pausedGroups: newTree(pausedGroupLess),
+		entries:      newTree(entryLess),
+		permits:      newTree(permitLess),
+		parts:        newTree(partLess),
+		ended:        newTree(endedLess),
+		requests:     newTree(requestLess),
+		waiters:      newTree(waiterLess),
+		dones:        newTree(doneLess),
 	}
 }
 
 // copy returns the trees as they are, without copying a row.
 func (r *rows) copy() rows {
 	return rows{
-		puts:     r.puts.Copy(),
-		tenants:  r.tenants.Copy(),
-		demands:  r.demands.Copy(),
-		routes:   r.routes.Copy(),
-		entries:  r.entries.Copy(),
-		permits:  r.permits.Copy(),
-		parts:    r.parts.Copy(),
-		ended:    r.ended.Copy(),
-		requests: r.requests.Copy(),
-		waiters:  r.waiters.Copy(),
-		dones:    r.dones.Copy(),
+		puts:         r.puts.Copy(),
+		tenants:      r.tenants.Copy(),
+		demands:      r.demands.Copy(),
+		dueQueues:    r.dueQueues.Copy(),
+		pausedGroups: r.pausedGroups.Copy(),
+		entries:      r.entries.Copy(),
+		permits:      r.permits.Copy(),
+		parts:        r.parts.Copy(),
+		ended:        r.ended.Copy(),
+		requests:     r.requests.Copy(),
+		waiters:      r.waiters.Copy(),
+		dones:        r.dones.Copy(),
 	}
 }
-
-// spots is queued entries by route and place.
-type spots = btree.BTreeG[spot]
 
 // registry is the pools, in the order of the policy.
 type registry struct {
@@ -129,9 +133,11 @@ func New() *State {
 		heads:        newTree(headLess),
 		holdings:     newTree(holdingLess),
 		nodes:        newTree(nodeHoldingLess),
-		routesByName: map[routeKey]*route{},
 		queues:       newTree(queueSpotLess),
 		waitersByID:  map[requestKey]*waiter{},
+		routes:       map[routeKey]*route{},
+		queuesByName: map[queueKey]*queue{},
+		grouped:      map[groupKey][]*queue{},
 	}
 }
 
@@ -181,16 +187,30 @@ func (s *State) deadline(p *pool) Instant {
 	return at
 }
 
-// Due returns when, by the wall clock, the next route comes due or entries have
-// waited long enough for a batch: time must move on then as well, so that depths
-// are true where nobody polls.
+// Due returns when, by the wall clock, something comes due that is not known as
+// due yet, or entries have waited long enough for a batch: time must move on then
+// as well, so that depths are true where nobody polls, and goes on until all that
+// came due at once is known.
 func (s *State) Due() (w Wall, ok bool) {
 	for _, p := range s.pools.list {
-		if first, any := p.dormant.Min(); any && (!ok || first.at.first < w) {
-			w, ok = first.at.first, true
+		if first, any := p.comesDue(); any && (!ok || first < w) {
+			w, ok = first, true
 		}
 		if first, any := p.lingering.Min(); any && (!ok || first.at < w) {
 			w, ok = first.at, true
+		}
+	}
+	return w, ok
+}
+
+// comesDue returns when the next entry of the pool comes due that is not known as
+// due yet.
+func (p *pool) comesDue() (w Wall, ok bool) {
+	for _, l := range p.lanes {
+		for _, tree := range []*queuesDue{l.dormant, l.ripening} {
+			if first, any := tree.Min(); any && (!ok || first.at.first < w) {
+				w, ok = first.at.first, true
+			}
 		}
 	}
 	return w, ok

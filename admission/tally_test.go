@@ -83,7 +83,7 @@ func (n Tally) Count(op Op, r Result) {
 	case *PutTenantsResult:
 		n.outcome("put", r.Err, fmt.Sprintf("changed=%v", r.Changed > 0))
 	case *PauseResult:
-		n.outcome("pause", r.Err, "done")
+		n.outcome(fmt.Sprintf("pause of kind %d", op.(Pause).Kind), r.Err, fmt.Sprintf("resume=%v", op.(Pause).Resume))
 	case *ReportResult:
 		n.outcome("report", r.Err, "done")
 	}

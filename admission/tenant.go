@@ -22,6 +22,8 @@ type tenant struct {
 	waiting int64 // Acquires in line
 	reports int64 // live reports of demand
 	wanting int   // demands with a seat
+	// pausedGroups counts its rows in State.pausedGroups.
+	pausedGroups int
 }
 
 // tenantRow is what is replicated of a tenant.
@@ -153,7 +155,7 @@ func idlenessLess(a, b idleness) bool {
 // noteIdle keeps pool.idle true after anything happened to the tenant.
 func (s *State) noteIdle(t *tenant) {
 	at := Instant(0)
-	if t.permits == 0 && t.entries == 0 && t.waiting == 0 && t.reports == 0 && !t.row.paused {
+	if t.permits == 0 && t.entries == 0 && t.waiting == 0 && t.reports == 0 && !t.row.paused && t.pausedGroups == 0 {
 		at = s.t.Add(1) // not in this very entry
 		for i := range t.row.buckets {
 			at = max(at, t.row.buckets[i].fullAt(t.share.buckets[i]))
@@ -187,7 +189,7 @@ const (
 )
 
 // forgetIdle drops tenants that nothing distinguishes from new ones: no permit,
-// no entry, no pause, full buckets, and no tag above the floor.
+// no entry, no pause of it or of a group, full buckets, and no tag above the floor.
 func (s *State) forgetIdle(p *pool) {
 	for range forgetLimit {
 		next, ok := p.idle.Min()
@@ -216,6 +218,9 @@ func (t *tenant) ahead() bool {
 
 func (s *State) forget(t *tenant) {
 	s.setIdle(t, 0)
+	if t.pausedGroups > 0 {
+		s.forgetPausedGroups(t)
+	}
 	for _, d := range t.demands {
 		s.demands.Delete(d.row)
 	}

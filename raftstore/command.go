@@ -117,7 +117,7 @@ func opToStorage(op admission.Op) (*storagev1.Op, error) {
 		return &storagev1.Op{Kind: &storagev1.Op_PutTenants{PutTenants: putTenantsToStorage(op)}}, nil
 	case admission.Pause:
 		return &storagev1.Op{Kind: &storagev1.Op_Pause{Pause: &storagev1.Pause{
-			Pool: op.Pool, Kind: uint32(op.Kind), Name: op.Name, Resume: op.Resume,
+			Pool: op.Pool, Kind: uint32(op.Kind), Name: op.Name, Tenant: op.Tenant, Resume: op.Resume,
 		}}}, nil
 	}
 	return nil, fmt.Errorf("%T is no operation that the log can hold", op)
@@ -162,7 +162,7 @@ func opFromStorage(m *storagev1.Op) (admission.Op, error) {
 	case *storagev1.Op_Pause:
 		p := k.Pause
 		return admission.Pause{
-			Pool: p.Pool, Kind: admission.TargetKind(p.Kind), Name: p.Name, Resume: p.Resume,
+			Pool: p.Pool, Kind: admission.TargetKind(p.Kind), Name: p.Name, Tenant: p.Tenant, Resume: p.Resume,
 		}, known(p)
 	}
 	return nil, fmt.Errorf("%w: an operation without a kind", ErrUnknownFormat)

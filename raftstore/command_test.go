@@ -24,7 +24,7 @@ func everyOp() []admission.Op {
 		&admission.PutTenants{Pool: "mail", Rows: []admission.TenantPut{
 			{Tenant: fullPolicy().Pools[0].Defaults, Remove: true},
 		}},
-		admission.Pause{Pool: "mail", Kind: admission.TargetBucket, Name: "b", Resume: true},
+		admission.Pause{Pool: "mail", Kind: admission.TargetGroup, Name: "b", Tenant: "acme", Resume: true},
 		&admission.Acquire{
 			Pool: "mail", Tenant: "acme", Category: "otp", Cost: 3, TTL: time.Second, RequestID: "r", WorkerID: "w",
 			Nonce: 1<<63 + 1, MaxWait: time.Minute, LockKey: "l", DedupeKey: "d", IssuedAt: 1 << 60, RateOnly: true,
@@ -80,7 +80,7 @@ func fullPolicy() admission.Policy {
 		Cadences:   []admission.CadencePolicy{{Name: "c", Base: 1, Factor: 2, Max: 3}},
 		Limits: admission.LimitsPolicy{
 			Entries: 1, EntriesPerTenant: 2, Tenants: 3, RequestIDs: 4, EndedPermits: 5, Waiting: 6, WaitingPerTenant: 7,
-			DedupeKeys: 8, NewTenantsPerSecond: 9, TenantRows: 10,
+			DedupeKeys: 8, NewTenantsPerSecond: 9, TenantRows: 10, PausedGroups: 11,
 		},
 	}}}
 }

@@ -30,9 +30,13 @@ func rowToStorage(row admission.Row) (*storagev1.Row, error) {
 			Tenant: r.Tenant, Lane: r.Lane, Tags: r.Tags[:], Rems: r.Rems[:], Weight: r.Weight,
 			Seats: seatsToStorage(r.Seats[:]), Backlog: r.Backlog, Reported: int64(r.Reported), Lingers: int64(r.Lingers),
 		}}}, nil
-	case admission.RouteRow:
-		return &storagev1.Row{Kind: &storagev1.Row_Route{Route: &storagev1.RouteRow{
-			Tenant: r.Tenant, Lane: r.Lane, Route: r.Route, Turn: r.Turn,
+	case admission.PausedGroupRow:
+		return &storagev1.Row{Kind: &storagev1.Row_PausedGroup{PausedGroup: &storagev1.PausedGroupRow{
+			Tenant: r.Tenant, Group: r.Group,
+		}}}, nil
+	case admission.QueueRow:
+		return &storagev1.Row{Kind: &storagev1.Row_Queue{Queue: &storagev1.QueueRow{
+			Tenant: r.Tenant, Lane: r.Lane, Route: r.Route, Group: r.Group, Turn: r.Turn,
 			RipeFirst: int64(r.RipeFirst), RipeSeq: r.RipeSeq,
 		}}}, nil
 	case admission.EntryRow:
@@ -83,10 +87,12 @@ func rowFromStorage(m *storagev1.Row) (admission.Row, error) {
 			return nil, err
 		}
 		return r, nil
-	case *storagev1.Row_Route:
-		r := k.Route
-		return admission.RouteRow{
-			Tenant: r.Tenant, Lane: r.Lane, Route: r.Route, Turn: r.Turn,
+	case *storagev1.Row_PausedGroup:
+		return admission.PausedGroupRow{Tenant: k.PausedGroup.Tenant, Group: k.PausedGroup.Group}, nil
+	case *storagev1.Row_Queue:
+		r := k.Queue
+		return admission.QueueRow{
+			Tenant: r.Tenant, Lane: r.Lane, Route: r.Route, Group: r.Group, Turn: r.Turn,
 			RipeFirst: admission.Wall(r.RipeFirst), RipeSeq: r.RipeSeq,
 		}, nil
 	case *storagev1.Row_Entry:

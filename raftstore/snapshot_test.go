@@ -48,7 +48,9 @@ func busyState(t testing.TB) *admission.State {
 			Relative: true, DueIn: time.Duration(i%2) * time.Hour,
 		})
 	}
+	due.Entries[7].Group = "run"
 	apply(&due)
+	apply(admission.Pause{Pool: "mail", Kind: admission.TargetGroup, Tenant: "t2", Name: "run"})
 	apply(&admission.NextDue{Pool: "mail", MaxItems: 20, RequestID: "poll", Nonce: 3, Batch: true})
 	got := apply(&admission.Acquire{Pool: "mail", Tenant: "t1", Category: "otp", Cost: 2, RequestID: "r", Nonce: 9})
 	token := got[0].(*admission.AcquireResult).Decision.Permit.Token
@@ -109,7 +111,8 @@ func TestRowsSurviveStorage(t *testing.T) {
 			Tenant: 1, Lane: "l", Tags: pair, Rems: pair, Weight: 3, Backlog: 4, Reported: 5, Lingers: 6,
 			Seats: [4]admission.SeatRow{{Seat: 4, Key: 3, Seq: 5, WakeAt: 6}, {Seat: 7, Key: 1, Seq: 8, WakeAt: 9}, {Seat: 1, Key: 9, Seq: 2, WakeAt: 3}, {Seat: 4, Key: 2, Seq: 5, WakeAt: 6}},
 		},
-		admission.RouteRow{Tenant: 1, Lane: "l", Route: "r", Turn: 2, RipeFirst: 3, RipeSeq: 4},
+		admission.PausedGroupRow{Tenant: 1, Group: "g"},
+		admission.QueueRow{Tenant: 1, Lane: "l", Route: "r", Group: "g", Turn: 2, RipeFirst: 3, RipeSeq: 4},
 		admission.EntryRow{
 			Tenant: 1, Key: "k", Lane: "l", Route: "r", Category: "c", Group: "g", State: 2, Delayed: true,
 			Relative: true, Given: 3, GivenAttempts: 4, Due: 5, First: 6, Seq: 7, Attempts: 8, Unstarted: 9,

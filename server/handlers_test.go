@@ -378,3 +378,37 @@ func TestListsWaitForTheirTurn(t *testing.T) {
 		}
 	}
 }
+
+func TestAPausedGroupIsHeldUntilResumed(t *testing.T) {
+	h, _ := startWithPolicy(t)
+	entry := &admitv1.EntrySpec{Tenant: "trial", Key: "k", Category: "otp", Group: "run-1"}
+	if _, err := h.due.Schedule(soon(t), &admitv1.ScheduleRequest{Pool: "email", Entries: []*admitv1.EntrySpec{entry}}); err != nil {
+		t.Fatal(err)
+	}
+	group := &admitv1.GroupTarget{Tenant: "trial", Group: "run-1"}
+	if _, err := h.policy.Pause(soon(t), &admitv1.PauseRequest{Pool: "email", Target: &admitv1.PauseRequest_Group{Group: group}}); err != nil {
+		t.Fatal(err)
+	}
+	due := func() *admitv1.NextDueResponse {
+		t.Helper()
+		resp, err := h.NextDue(soon(t), &admitv1.NextDueRequest{Pool: "email", MaxItems: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp
+	}
+	held := due()
+	if rows := held.GetShedding().GetHeld(); len(held.GetClaims()) != 0 || len(rows) != 1 ||
+		rows[0].GetReason() != admitv1.Reason_REASON_PAUSED || rows[0].GetDue() != 1 {
+		t.Errorf("got %v", held)
+	}
+	if _, err := h.policy.Resume(soon(t), &admitv1.ResumeRequest{Pool: "email", Target: &admitv1.ResumeRequest_Group{Group: group}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := due(); len(got.GetClaims()) != 1 {
+		t.Errorf("got %v", got)
+	}
+	if want, told := "msg=paused pool=email group=run-1 tenant=trial", strings.Join(h.log.lines(), "\n"); !strings.Contains(told, want) {
+		t.Errorf("%q is missing in %q", want, told)
+	}
+}

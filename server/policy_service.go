@@ -107,7 +107,11 @@ func (s *policyService) setPause(ctx context.Context, op admission.Pause, done s
 	if res.Err != nil {
 		return res.Err
 	}
-	s.log.InfoContext(ctx, done, "pool", op.Pool, targetNames[op.Kind], op.Name)
+	target := []any{"pool", op.Pool, targetNames[op.Kind], op.Name}
+	if op.Tenant != "" {
+		target = append(target, "tenant", op.Tenant)
+	}
+	s.log.InfoContext(ctx, done, target...)
 	return nil
 }
 
@@ -115,4 +119,5 @@ var targetNames = map[admission.TargetKind]string{
 	admission.TargetTenant: "tenant",
 	admission.TargetLane:   "lane",
 	admission.TargetBucket: "bucket",
+	admission.TargetGroup:  "group",
 }

@@ -64,6 +64,7 @@ type target interface {
 	GetTenant() string
 	GetLane() string
 	GetBucket() string
+	GetGroup() *admitv1.GroupTarget
 }
 
 func readPause(in *admitv1.PauseRequest) (admission.Pause, error) {
@@ -75,6 +76,8 @@ func readPause(in *admitv1.PauseRequest) (admission.Pause, error) {
 		kind = admission.TargetLane
 	case *admitv1.PauseRequest_Bucket:
 		kind = admission.TargetBucket
+	case *admitv1.PauseRequest_Group:
+		kind = admission.TargetGroup
 	}
 	return readTarget(in, kind)
 }
@@ -88,6 +91,8 @@ func readResume(in *admitv1.ResumeRequest) (admission.Pause, error) {
 		kind = admission.TargetLane
 	case *admitv1.ResumeRequest_Bucket:
 		kind = admission.TargetBucket
+	case *admitv1.ResumeRequest_Group:
+		kind = admission.TargetGroup
 	}
 	op, err := readTarget(in, kind)
 	op.Resume = true
@@ -104,8 +109,11 @@ func readTarget(in target, kind admission.TargetKind) (admission.Pause, error) {
 		op.Name = c.name("lane", in.GetLane())
 	case admission.TargetBucket:
 		op.Name = c.name("bucket", in.GetBucket())
+	case admission.TargetGroup:
+		op.Tenant = c.identity("group.tenant", in.GetGroup().GetTenant())
+		op.Name = c.identity("group.group", in.GetGroup().GetGroup())
 	default:
-		c.fail("target", "is required: a tenant, a lane or a bucket")
+		c.fail("target", "is required: a tenant, a lane, a bucket or a group")
 	}
 	return op, c.err()
 }

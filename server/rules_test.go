@@ -226,6 +226,8 @@ func TestWhatIsRefused(t *testing.T) {
 		{"pause of nothing", &admitv1.PauseRequest{Pool: "p"}, "target"},
 		{"pause of no tenant", &admitv1.PauseRequest{Pool: "p", Target: &admitv1.PauseRequest_Tenant{}}, "tenant"},
 		{"pause of a lane with a space", &admitv1.PauseRequest{Pool: "p", Target: &admitv1.PauseRequest_Lane{Lane: "a b"}}, "lane"},
+		{"pause of a group of nobody", &admitv1.PauseRequest{Pool: "p", Target: &admitv1.PauseRequest_Group{Group: &admitv1.GroupTarget{Group: "g"}}}, "group.tenant"},
+		{"resume of no group", &admitv1.ResumeRequest{Pool: "p", Target: &admitv1.ResumeRequest_Group{}}, "group.tenant group.group"},
 		{"resume of nothing", &admitv1.ResumeRequest{}, "pool target"},
 		{"resume of no bucket", &admitv1.ResumeRequest{Pool: "p", Target: &admitv1.ResumeRequest_Bucket{}}, "bucket"},
 

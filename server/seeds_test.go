@@ -160,6 +160,9 @@ func seedPolicies(s *seed) {
 	s.send(kindResume, &admitv1.ResumeRequest{Pool: "email", Target: &admitv1.ResumeRequest_Bucket{Bucket: "provider"}})
 	s.send(kindPause, &admitv1.PauseRequest{Pool: "email", Target: &admitv1.PauseRequest_Tenant{Tenant: "acme"}})
 	s.send(kindResume, &admitv1.ResumeRequest{Pool: "email", Target: &admitv1.ResumeRequest_Tenant{Tenant: "acme"}})
+	group := &admitv1.GroupTarget{Tenant: "acme", Group: "run-1"}
+	s.send(kindPause, &admitv1.PauseRequest{Pool: "email", Target: &admitv1.PauseRequest_Group{Group: group}})
+	s.send(kindResume, &admitv1.ResumeRequest{Pool: "email", Target: &admitv1.ResumeRequest_Group{Group: group}})
 	for range 4 {
 		s.acquire(1)
 	}

@@ -92,7 +92,7 @@ Data goes to stdout and talk to stderr.`,
 		a.policyCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand(), a.execCommand(),
 		a.dueCommand(), a.deadCommand(), a.demandCommand(),
 		a.tenantCommand(), a.pausableCommand("lane", "LANE", "marketing"),
-		a.pausableCommand("bucket", "BUCKET", "provider"),
+		a.pausableCommand("bucket", "BUCKET", "provider"), a.pausableCommand("group", "TENANT GROUP", "acme run-1"),
 		a.healthCommand(), a.shedCommand(), a.explainCommand(), a.simulateCommand(), a.versionCommand(), exitCodesTopic(),
 	)
 	group(root)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,8 +13,9 @@ import (
 )
 
 // pausableCommand is the command of something that can be paused: a tenant, a
-// lane or a bucket.
+// lane, a bucket or a group.
 func (a *app) pausableCommand(kind, argument, example string) *cobra.Command {
+	named := 1 + len(strings.Fields(argument))
 	cmd := &cobra.Command{
 		Use:     kind,
 		Short:   fmt.Sprintf("Pause and resume a %s", kind),
@@ -25,14 +27,14 @@ func (a *app) pausableCommand(kind, argument, example string) *cobra.Command {
 		Long: fmt.Sprintf(`Hold a %s until it is resumed. Permits that are out live on; entries stay due.
 Pausing what is paused changes nothing.`, kind),
 		Example:           fmt.Sprintf("  admitctl %s pause email %s", kind, example),
-		Args:              cobra.ExactArgs(2),
+		Args:              cobra.ExactArgs(named),
 		ValidArgsFunction: a.completePool,
 		RunE: a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string) error {
-			resp, err := c.Policy().Pause(ctx, pauseRequest(kind, args[0], args[1]))
+			resp, err := c.Policy().Pause(ctx, pauseRequest(kind, args[0], args[1:]))
 			if err != nil {
 				return err
 			}
-			a.say("%s %s of pool %s is paused", kind, args[1], args[0])
+			a.say("%s %s of pool %s is paused", kind, strings.Join(args[1:], " "), args[0])
 			return a.print(resp, func(io.Writer) {})
 		}),
 	}
@@ -46,14 +48,14 @@ Pausing what is paused changes nothing.`, kind),
 		Long: fmt.Sprintf(`Let a paused %s go on%s. Resuming what is not
 paused changes nothing.`, kind, lifted),
 		Example:           fmt.Sprintf("  admitctl %s resume email %s", kind, example),
-		Args:              cobra.ExactArgs(2),
+		Args:              cobra.ExactArgs(named),
 		ValidArgsFunction: a.completePool,
 		RunE: a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string) error {
-			resp, err := c.Policy().Resume(ctx, resumeRequest(kind, args[0], args[1]))
+			resp, err := c.Policy().Resume(ctx, resumeRequest(kind, args[0], args[1:]))
 			if err != nil {
 				return err
 			}
-			a.say("%s %s of pool %s is not paused", kind, args[1], args[0])
+			a.say("%s %s of pool %s is not paused", kind, strings.Join(args[1:], " "), args[0])
 			return a.print(resp, func(io.Writer) {})
 		}),
 	}
@@ -61,28 +63,32 @@ paused changes nothing.`, kind, lifted),
 	return group(cmd)
 }
 
-func pauseRequest(kind, pool, name string) *admitv1.PauseRequest {
+func pauseRequest(kind, pool string, names []string) *admitv1.PauseRequest {
 	req := &admitv1.PauseRequest{Pool: pool}
 	switch kind {
 	case "tenant":
-		req.Target = &admitv1.PauseRequest_Tenant{Tenant: name}
+		req.Target = &admitv1.PauseRequest_Tenant{Tenant: names[0]}
 	case "lane":
-		req.Target = &admitv1.PauseRequest_Lane{Lane: name}
+		req.Target = &admitv1.PauseRequest_Lane{Lane: names[0]}
 	case "bucket":
-		req.Target = &admitv1.PauseRequest_Bucket{Bucket: name}
+		req.Target = &admitv1.PauseRequest_Bucket{Bucket: names[0]}
+	case "group":
+		req.Target = &admitv1.PauseRequest_Group{Group: &admitv1.GroupTarget{Tenant: names[0], Group: names[1]}}
 	}
 	return req
 }
 
-func resumeRequest(kind, pool, name string) *admitv1.ResumeRequest {
+func resumeRequest(kind, pool string, names []string) *admitv1.ResumeRequest {
 	req := &admitv1.ResumeRequest{Pool: pool}
 	switch kind {
 	case "tenant":
-		req.Target = &admitv1.ResumeRequest_Tenant{Tenant: name}
+		req.Target = &admitv1.ResumeRequest_Tenant{Tenant: names[0]}
 	case "lane":
-		req.Target = &admitv1.ResumeRequest_Lane{Lane: name}
+		req.Target = &admitv1.ResumeRequest_Lane{Lane: names[0]}
 	case "bucket":
-		req.Target = &admitv1.ResumeRequest_Bucket{Bucket: name}
+		req.Target = &admitv1.ResumeRequest_Bucket{Bucket: names[0]}
+	case "group":
+		req.Target = &admitv1.ResumeRequest_Group{Group: &admitv1.GroupTarget{Tenant: names[0], Group: names[1]}}
 	}
 	return req
 }

@@ -217,6 +217,7 @@ func limits(l *admitv1.Limits) admission.LimitsPolicy {
 
 		NewTenantsPerSecond: positive(l.NewTenantsPerSecond),
 		TenantRows:          positive(l.TenantRows),
+		PausedGroups:        positive(l.PausedGroups),
 	}
 }
 

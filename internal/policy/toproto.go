@@ -176,6 +176,7 @@ func limitsMessage(l admission.LimitsPolicy) *admitv1.Limits {
 
 		NewTenantsPerSecond: optional(l.NewTenantsPerSecond),
 		TenantRows:          optional(l.TenantRows),
+		PausedGroups:        optional(l.PausedGroups),
 	}
 }
 

@@ -169,6 +169,9 @@ func (r *run) setPause(c *call, s scope, o *outcome, resume bool) {
 			op.Kind, op.Name = t.kind, s.expand(name)
 		}
 	}
+	if op.Kind == admission.TargetGroup {
+		op.Tenant = s.expand(c.texts["tenant"])
+	}
 	o.pool = op.Pool
 	o.refuse(r.apply(op).(*admission.PauseResult).Err)
 }

@@ -138,7 +138,7 @@ var verbs = []verb{
 }
 
 var pauseFields = []field{
-	must("pool", asText), may("tenant", asID), may("lane", asText), may("bucket", asText), later("group"),
+	must("pool", asText), may("tenant", asID), may("lane", asText), may("bucket", asText), may("group", asID),
 }
 
 func findVerb(name string) *verb {
@@ -276,22 +276,27 @@ func checkRelease(r *reader, c *call, node *yaml.Node) {
 	}
 }
 
-// targets are what can be paused.
+// targets are what can be paused. A group comes with its tenant.
 var targets = []struct {
 	field string
 	kind  admission.TargetKind
 }{
 	{"tenant", admission.TargetTenant}, {"lane", admission.TargetLane}, {"bucket", admission.TargetBucket},
+	{"group", admission.TargetGroup},
 }
 
 func checkTarget(r *reader, c *call, node *yaml.Node) {
 	given := 0
 	for _, t := range targets {
-		if _, ok := c.texts[t.field]; ok {
+		if _, ok := c.texts[t.field]; ok && t.kind != admission.TargetGroup {
 			given++
 		}
 	}
-	if given != 1 {
+	_, group := c.texts["group"]
+	_, tenant := c.texts["tenant"]
+	if group && !tenant {
+		r.fail(node, "a group is named together with its tenant")
+	} else if given != 1 {
 		r.fail(node, "expected one of tenant, lane, bucket, got %d of them", given)
 	}
 }

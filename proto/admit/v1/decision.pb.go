@@ -370,8 +370,9 @@ func (x *Shed) GetLane() string {
 type Limit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A bucket's name, or `max_active`, `leave_slots`, `preferred_active` (free
-	// slots that are kept for entitled tenants), `paused`, `yield`, `lock_key`, `dedupe_key`, `limits.tenants`, `limits.request_ids`,
-	// `limits.waiting`, `limits.waiting_per_tenant`, `limits.dedupe_keys`. Of a
+	// slots that are kept for entitled tenants), `paused`, `paused_group` (of an entry
+	// that is explained), `yield`, `lock_key`, `dedupe_key`, `limits.tenants`,
+	// `limits.request_ids`, `limits.waiting`, `limits.waiting_per_tenant`, `limits.dedupe_keys`. Of a
 	// `dedupe_key` 1 is used, and `holders` says whether the job runs (1) or is
 	// done (0).
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`

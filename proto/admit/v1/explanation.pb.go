@@ -721,10 +721,11 @@ type EntryStanding struct {
 	Entry *Entry `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
 	// The time until it comes due. Absent once it is.
 	DueIn *durationpb.Duration `protobuf:"bytes,2,opt,name=due_in,json=dueIn,proto3" json:"due_in,omitempty"`
-	// Entries of its route that go before it, once it is due.
+	// Entries of its route that go before it, once it is due: those of 1000 groups at
+	// most. 0 while its own group is paused.
 	Ahead int64 `protobuf:"varint,3,opt,name=ahead,proto3" json:"ahead,omitempty"`
 	// Routes of its tenant in its lane whose turn is before its own's, once it is due:
-	// 1000 are counted at most.
+	// 1000 are counted at most. 0 while its group is paused.
 	RoutesAhead   int64 `protobuf:"varint,4,opt,name=routes_ahead,json=routesAhead,proto3" json:"routes_ahead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

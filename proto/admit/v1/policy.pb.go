@@ -469,8 +469,8 @@ func (x *Pool) GetDeadRetention() *durationpb.Duration {
 type Bucket struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names the bucket. Required; 1 to 64 of `A-Z a-z 0-9 . _ -`; not one of
-	// `max_active`, `leave_slots`, `lane_max_active`, `paused`, `yield`, `lock_key`,
-	// `dedupe_key`.
+	// `max_active`, `leave_slots`, `lane_max_active`, `paused`, `paused_group`, `yield`,
+	// `lock_key`, `dedupe_key`.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Whom the bucket is for. Required.
 	Scope Bucket_Scope `protobuf:"varint,2,opt,name=scope,proto3,enum=admit.v1.Bucket_Scope" json:"scope,omitempty"`
@@ -1243,6 +1243,9 @@ type Limits struct {
 	// Dedupe keys remembered as done. Absent means 1,000,000. Beyond it requests
 	// with a new key are shed with CARDINALITY.
 	DedupeKeys *int64 `protobuf:"varint,8,opt,name=dedupe_keys,json=dedupeKeys,proto3,oneof" json:"dedupe_keys,omitempty"`
+	// Groups of entries that are paused, of all tenants together. Absent means
+	// 10,000. Beyond it Pause answers LIMIT_REACHED.
+	PausedGroups *int64 `protobuf:"varint,9,opt,name=paused_groups,json=pausedGroups,proto3,oneof" json:"paused_groups,omitempty"`
 	// Tenants that may become known in a second, beyond those with an override or
 	// a row; as many at once. Absent means 1,000. Beyond it requests of new
 	// tenants are shed with CARDINALITY and the time to wait.
@@ -1336,6 +1339,13 @@ func (x *Limits) GetWaitingPerTenant() int64 {
 func (x *Limits) GetDedupeKeys() int64 {
 	if x != nil && x.DedupeKeys != nil {
 		return *x.DedupeKeys
+	}
+	return 0
+}
+
+func (x *Limits) GetPausedGroups() int64 {
+	if x != nil && x.PausedGroups != nil {
+		return *x.PausedGroups
 	}
 	return 0
 }
@@ -1482,7 +1492,7 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\x04base\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04base\x12\x1b\n" +
 	"\x06factor\x18\x03 \x01(\x03H\x00R\x06factor\x88\x01\x01\x12+\n" +
 	"\x03max\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03maxB\t\n" +
-	"\a_factor\"\xd0\x04\n" +
+	"\a_factor\"\x8c\x05\n" +
 	"\x06Limits\x12\x1d\n" +
 	"\aentries\x18\x01 \x01(\x03H\x00R\aentries\x88\x01\x01\x121\n" +
 	"\x12entries_per_tenant\x18\x02 \x01(\x03H\x01R\x10entriesPerTenant\x88\x01\x01\x12\x1d\n" +
@@ -1493,9 +1503,11 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\awaiting\x18\x06 \x01(\x03H\x05R\awaiting\x88\x01\x01\x121\n" +
 	"\x12waiting_per_tenant\x18\a \x01(\x03H\x06R\x10waitingPerTenant\x88\x01\x01\x12$\n" +
 	"\vdedupe_keys\x18\b \x01(\x03H\aR\n" +
-	"dedupeKeys\x88\x01\x01\x128\n" +
-	"\x16new_tenants_per_second\x18\x14 \x01(\x03H\bR\x13newTenantsPerSecond\x88\x01\x01\x12$\n" +
-	"\vtenant_rows\x18\x15 \x01(\x03H\tR\n" +
+	"dedupeKeys\x88\x01\x01\x12(\n" +
+	"\rpaused_groups\x18\t \x01(\x03H\bR\fpausedGroups\x88\x01\x01\x128\n" +
+	"\x16new_tenants_per_second\x18\x14 \x01(\x03H\tR\x13newTenantsPerSecond\x88\x01\x01\x12$\n" +
+	"\vtenant_rows\x18\x15 \x01(\x03H\n" +
+	"R\n" +
 	"tenantRows\x88\x01\x01B\n" +
 	"\n" +
 	"\b_entriesB\x15\n" +
@@ -1507,7 +1519,8 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\b_waitingB\x15\n" +
 	"\x13_waiting_per_tenantB\x0e\n" +
-	"\f_dedupe_keysB\x19\n" +
+	"\f_dedupe_keysB\x10\n" +
+	"\x0e_paused_groupsB\x19\n" +
 	"\x17_new_tenants_per_secondB\x0e\n" +
 	"\f_tenant_rowsB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 

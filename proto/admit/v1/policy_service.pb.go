@@ -516,6 +516,7 @@ type PauseRequest struct {
 	//	*PauseRequest_Tenant
 	//	*PauseRequest_Lane
 	//	*PauseRequest_Bucket
+	//	*PauseRequest_Group
 	Target        isPauseRequest_Target `protobuf_oneof:"target"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -592,6 +593,15 @@ func (x *PauseRequest) GetBucket() string {
 	return ""
 }
 
+func (x *PauseRequest) GetGroup() *GroupTarget {
+	if x != nil {
+		if x, ok := x.Target.(*PauseRequest_Group); ok {
+			return x.Group
+		}
+	}
+	return nil
+}
+
 type isPauseRequest_Target interface {
 	isPauseRequest_Target()
 }
@@ -611,11 +621,74 @@ type PauseRequest_Bucket struct {
 	Bucket string `protobuf:"bytes,4,opt,name=bucket,proto3,oneof"`
 }
 
+type PauseRequest_Group struct {
+	// The entries of a group: those that are there and those to come.
+	Group *GroupTarget `protobuf:"bytes,5,opt,name=group,proto3,oneof"`
+}
+
 func (*PauseRequest_Tenant) isPauseRequest_Target() {}
 
 func (*PauseRequest_Lane) isPauseRequest_Target() {}
 
 func (*PauseRequest_Bucket) isPauseRequest_Target() {}
+
+func (*PauseRequest_Group) isPauseRequest_Target() {}
+
+// GroupTarget names a group of entries, with entries or without.
+type GroupTarget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant, known or not. Required. One that is not known becomes so when
+	// the group is paused.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The group, as on Schedule. Required.
+	Group         string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupTarget) Reset() {
+	*x = GroupTarget{}
+	mi := &file_admit_v1_policy_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupTarget) ProtoMessage() {}
+
+func (x *GroupTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupTarget.ProtoReflect.Descriptor instead.
+func (*GroupTarget) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *GroupTarget) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *GroupTarget) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
 
 // PauseResponse is empty: the target is paused.
 type PauseResponse struct {
@@ -626,7 +699,7 @@ type PauseResponse struct {
 
 func (x *PauseResponse) Reset() {
 	*x = PauseResponse{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[9]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -638,7 +711,7 @@ func (x *PauseResponse) String() string {
 func (*PauseResponse) ProtoMessage() {}
 
 func (x *PauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[9]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -651,7 +724,7 @@ func (x *PauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseResponse.ProtoReflect.Descriptor instead.
 func (*PauseResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{9}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{10}
 }
 
 // ResumeRequest names what to let go.
@@ -666,6 +739,7 @@ type ResumeRequest struct {
 	//	*ResumeRequest_Tenant
 	//	*ResumeRequest_Lane
 	//	*ResumeRequest_Bucket
+	//	*ResumeRequest_Group
 	Target        isResumeRequest_Target `protobuf_oneof:"target"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -673,7 +747,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[10]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +759,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[10]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +772,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{10}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ResumeRequest) GetPool() string {
@@ -742,6 +816,15 @@ func (x *ResumeRequest) GetBucket() string {
 	return ""
 }
 
+func (x *ResumeRequest) GetGroup() *GroupTarget {
+	if x != nil {
+		if x, ok := x.Target.(*ResumeRequest_Group); ok {
+			return x.Group
+		}
+	}
+	return nil
+}
+
 type isResumeRequest_Target interface {
 	isResumeRequest_Target()
 }
@@ -761,11 +844,18 @@ type ResumeRequest_Bucket struct {
 	Bucket string `protobuf:"bytes,4,opt,name=bucket,proto3,oneof"`
 }
 
+type ResumeRequest_Group struct {
+	// The entries of a group.
+	Group *GroupTarget `protobuf:"bytes,5,opt,name=group,proto3,oneof"`
+}
+
 func (*ResumeRequest_Tenant) isResumeRequest_Target() {}
 
 func (*ResumeRequest_Lane) isResumeRequest_Target() {}
 
 func (*ResumeRequest_Bucket) isResumeRequest_Target() {}
+
+func (*ResumeRequest_Group) isResumeRequest_Target() {}
 
 // ResumeResponse is empty: the target is not paused.
 type ResumeResponse struct {
@@ -776,7 +866,7 @@ type ResumeResponse struct {
 
 func (x *ResumeResponse) Reset() {
 	*x = ResumeResponse{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[11]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -788,7 +878,7 @@ func (x *ResumeResponse) String() string {
 func (*ResumeResponse) ProtoMessage() {}
 
 func (x *ResumeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[11]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -801,7 +891,7 @@ func (x *ResumeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{11}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{12}
 }
 
 var File_admit_v1_policy_service_proto protoreflect.FileDescriptor
@@ -838,19 +928,24 @@ const file_admit_v1_policy_service_proto_rawDesc = "" +
 	"\x06policy\x18\x01 \x01(\v2\x10.admit.v1.PolicyR\x06policy\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x129\n" +
 	"\n" +
-	"applied_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tappliedAt\"v\n" +
+	"applied_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tappliedAt\"\xa5\x01\n" +
 	"\fPauseRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x18\n" +
 	"\x06tenant\x18\x02 \x01(\tH\x00R\x06tenant\x12\x14\n" +
 	"\x04lane\x18\x03 \x01(\tH\x00R\x04lane\x12\x18\n" +
-	"\x06bucket\x18\x04 \x01(\tH\x00R\x06bucketB\b\n" +
-	"\x06target\"\x0f\n" +
-	"\rPauseResponse\"w\n" +
+	"\x06bucket\x18\x04 \x01(\tH\x00R\x06bucket\x12-\n" +
+	"\x05group\x18\x05 \x01(\v2\x15.admit.v1.GroupTargetH\x00R\x05groupB\b\n" +
+	"\x06target\";\n" +
+	"\vGroupTarget\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\tR\x05group\"\x0f\n" +
+	"\rPauseResponse\"\xa6\x01\n" +
 	"\rResumeRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x18\n" +
 	"\x06tenant\x18\x02 \x01(\tH\x00R\x06tenant\x12\x14\n" +
 	"\x04lane\x18\x03 \x01(\tH\x00R\x04lane\x12\x18\n" +
-	"\x06bucket\x18\x04 \x01(\tH\x00R\x06bucketB\b\n" +
+	"\x06bucket\x18\x04 \x01(\tH\x00R\x06bucket\x12-\n" +
+	"\x05group\x18\x05 \x01(\v2\x15.admit.v1.GroupTargetH\x00R\x05groupB\b\n" +
 	"\x06target\"\x10\n" +
 	"\x0eResumeResponse2\xe1\x02\n" +
 	"\rPolicyService\x12J\n" +
@@ -873,7 +968,7 @@ func file_admit_v1_policy_service_proto_rawDescGZIP() []byte {
 	return file_admit_v1_policy_service_proto_rawDescData
 }
 
-var file_admit_v1_policy_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_admit_v1_policy_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_admit_v1_policy_service_proto_goTypes = []any{
 	(*ApplyPolicyRequest)(nil),    // 0: admit.v1.ApplyPolicyRequest
 	(*ApplyPolicyResponse)(nil),   // 1: admit.v1.ApplyPolicyResponse
@@ -884,35 +979,38 @@ var file_admit_v1_policy_service_proto_goTypes = []any{
 	(*GetPolicyRequest)(nil),      // 6: admit.v1.GetPolicyRequest
 	(*GetPolicyResponse)(nil),     // 7: admit.v1.GetPolicyResponse
 	(*PauseRequest)(nil),          // 8: admit.v1.PauseRequest
-	(*PauseResponse)(nil),         // 9: admit.v1.PauseResponse
-	(*ResumeRequest)(nil),         // 10: admit.v1.ResumeRequest
-	(*ResumeResponse)(nil),        // 11: admit.v1.ResumeResponse
-	(*Policy)(nil),                // 12: admit.v1.Policy
-	(*Tenant)(nil),                // 13: admit.v1.Tenant
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*GroupTarget)(nil),           // 9: admit.v1.GroupTarget
+	(*PauseResponse)(nil),         // 10: admit.v1.PauseResponse
+	(*ResumeRequest)(nil),         // 11: admit.v1.ResumeRequest
+	(*ResumeResponse)(nil),        // 12: admit.v1.ResumeResponse
+	(*Policy)(nil),                // 13: admit.v1.Policy
+	(*Tenant)(nil),                // 14: admit.v1.Tenant
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
 }
 var file_admit_v1_policy_service_proto_depIdxs = []int32{
-	12, // 0: admit.v1.ApplyPolicyRequest.policy:type_name -> admit.v1.Policy
+	13, // 0: admit.v1.ApplyPolicyRequest.policy:type_name -> admit.v1.Policy
 	2,  // 1: admit.v1.ApplyPolicyResponse.draining:type_name -> admit.v1.Draining
 	4,  // 2: admit.v1.PutTenantsRequest.rows:type_name -> admit.v1.TenantPut
-	13, // 3: admit.v1.TenantPut.tenant:type_name -> admit.v1.Tenant
-	12, // 4: admit.v1.GetPolicyResponse.policy:type_name -> admit.v1.Policy
-	14, // 5: admit.v1.GetPolicyResponse.applied_at:type_name -> google.protobuf.Timestamp
-	0,  // 6: admit.v1.PolicyService.ApplyPolicy:input_type -> admit.v1.ApplyPolicyRequest
-	6,  // 7: admit.v1.PolicyService.GetPolicy:input_type -> admit.v1.GetPolicyRequest
-	3,  // 8: admit.v1.PolicyService.PutTenants:input_type -> admit.v1.PutTenantsRequest
-	8,  // 9: admit.v1.PolicyService.Pause:input_type -> admit.v1.PauseRequest
-	10, // 10: admit.v1.PolicyService.Resume:input_type -> admit.v1.ResumeRequest
-	1,  // 11: admit.v1.PolicyService.ApplyPolicy:output_type -> admit.v1.ApplyPolicyResponse
-	7,  // 12: admit.v1.PolicyService.GetPolicy:output_type -> admit.v1.GetPolicyResponse
-	5,  // 13: admit.v1.PolicyService.PutTenants:output_type -> admit.v1.PutTenantsResponse
-	9,  // 14: admit.v1.PolicyService.Pause:output_type -> admit.v1.PauseResponse
-	11, // 15: admit.v1.PolicyService.Resume:output_type -> admit.v1.ResumeResponse
-	11, // [11:16] is the sub-list for method output_type
-	6,  // [6:11] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	14, // 3: admit.v1.TenantPut.tenant:type_name -> admit.v1.Tenant
+	13, // 4: admit.v1.GetPolicyResponse.policy:type_name -> admit.v1.Policy
+	15, // 5: admit.v1.GetPolicyResponse.applied_at:type_name -> google.protobuf.Timestamp
+	9,  // 6: admit.v1.PauseRequest.group:type_name -> admit.v1.GroupTarget
+	9,  // 7: admit.v1.ResumeRequest.group:type_name -> admit.v1.GroupTarget
+	0,  // 8: admit.v1.PolicyService.ApplyPolicy:input_type -> admit.v1.ApplyPolicyRequest
+	6,  // 9: admit.v1.PolicyService.GetPolicy:input_type -> admit.v1.GetPolicyRequest
+	3,  // 10: admit.v1.PolicyService.PutTenants:input_type -> admit.v1.PutTenantsRequest
+	8,  // 11: admit.v1.PolicyService.Pause:input_type -> admit.v1.PauseRequest
+	11, // 12: admit.v1.PolicyService.Resume:input_type -> admit.v1.ResumeRequest
+	1,  // 13: admit.v1.PolicyService.ApplyPolicy:output_type -> admit.v1.ApplyPolicyResponse
+	7,  // 14: admit.v1.PolicyService.GetPolicy:output_type -> admit.v1.GetPolicyResponse
+	5,  // 15: admit.v1.PolicyService.PutTenants:output_type -> admit.v1.PutTenantsResponse
+	10, // 16: admit.v1.PolicyService.Pause:output_type -> admit.v1.PauseResponse
+	12, // 17: admit.v1.PolicyService.Resume:output_type -> admit.v1.ResumeResponse
+	13, // [13:18] is the sub-list for method output_type
+	8,  // [8:13] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_policy_service_proto_init() }
@@ -926,11 +1024,13 @@ func file_admit_v1_policy_service_proto_init() {
 		(*PauseRequest_Tenant)(nil),
 		(*PauseRequest_Lane)(nil),
 		(*PauseRequest_Bucket)(nil),
+		(*PauseRequest_Group)(nil),
 	}
-	file_admit_v1_policy_service_proto_msgTypes[10].OneofWrappers = []any{
+	file_admit_v1_policy_service_proto_msgTypes[11].OneofWrappers = []any{
 		(*ResumeRequest_Tenant)(nil),
 		(*ResumeRequest_Lane)(nil),
 		(*ResumeRequest_Bucket)(nil),
+		(*ResumeRequest_Group)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -938,7 +1038,7 @@ func file_admit_v1_policy_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_policy_service_proto_rawDesc), len(file_admit_v1_policy_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

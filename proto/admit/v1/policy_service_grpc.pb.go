@@ -66,12 +66,14 @@ type PolicyServiceClient interface {
 	// NOT_FOUND (POOL_NOT_FOUND), FAILED_PRECONDITION (LIMIT_REACHED:
 	// limits.tenant_rows).
 	PutTenants(ctx context.Context, in *PutTenantsRequest, opts ...grpc.CallOption) (*PutTenantsResponse, error)
-	// Pause holds a tenant, a lane or a bucket until it is resumed. Permits that
-	// are out live on; entries stay due. Pausing what is paused changes nothing.
+	// Pause holds a tenant, a lane, a bucket or a group until it is resumed.
+	// Permits that are out live on; entries stay due and keep their places in
+	// line. Pausing what is paused changes nothing.
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, TARGET_NOT_FOUND,
 	// UNKNOWN_TENANT), FAILED_PRECONDITION (LIMIT_REACHED: a tenant that is not
-	// known becomes so, within limits.tenants and limits.new_tenants_per_second).
+	// known becomes so, within limits.tenants and limits.new_tenants_per_second;
+	// limits.paused_groups).
 	Pause(ctx context.Context, in *PauseRequest, opts ...grpc.CallOption) (*PauseResponse, error)
 	// Resume lifts a pause, of a bucket also one that a provider's 429 set, of a
 	// tenant also those of its own buckets.
@@ -179,12 +181,14 @@ type PolicyServiceServer interface {
 	// NOT_FOUND (POOL_NOT_FOUND), FAILED_PRECONDITION (LIMIT_REACHED:
 	// limits.tenant_rows).
 	PutTenants(context.Context, *PutTenantsRequest) (*PutTenantsResponse, error)
-	// Pause holds a tenant, a lane or a bucket until it is resumed. Permits that
-	// are out live on; entries stay due. Pausing what is paused changes nothing.
+	// Pause holds a tenant, a lane, a bucket or a group until it is resumed.
+	// Permits that are out live on; entries stay due and keep their places in
+	// line. Pausing what is paused changes nothing.
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND, TARGET_NOT_FOUND,
 	// UNKNOWN_TENANT), FAILED_PRECONDITION (LIMIT_REACHED: a tenant that is not
-	// known becomes so, within limits.tenants and limits.new_tenants_per_second).
+	// known becomes so, within limits.tenants and limits.new_tenants_per_second;
+	// limits.paused_groups).
 	Pause(context.Context, *PauseRequest) (*PauseResponse, error)
 	// Resume lifts a pause, of a bucket also one that a provider's 429 set, of a
 	// tenant also those of its own buckets.

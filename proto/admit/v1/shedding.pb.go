@@ -35,7 +35,8 @@ const (
 	// The job that the dedupe_key names runs already, or is done. The blocking
 	// limit `dedupe_key` says which.
 	Reason_REASON_DUPLICATE Reason = 2
-	// An operator paused the tenant or the lane. Until resumed.
+	// An operator paused the tenant, the lane, or the groups of all entries that
+	// are due. Until resumed.
 	Reason_REASON_PAUSED Reason = 3
 	// A bucket is marked `blocked` by the policy.
 	Reason_REASON_BLOCKED Reason = 4
@@ -345,7 +346,9 @@ type HeldTenant struct {
 	Lane string `protobuf:"bytes,2,opt,name=lane,proto3" json:"lane,omitempty"`
 	// Why; the first reason that applies, in the order of Reason.
 	Reason Reason `protobuf:"varint,3,opt,name=reason,proto3,enum=admit.v1.Reason" json:"reason,omitempty"`
-	// Entries that are due and unclaimed.
+	// Entries that are due and unclaimed. Those of paused groups are counted with
+	// reason PAUSED only: while something else of the tenant is due in the lane,
+	// the row speaks of that alone.
 	Due int64 `protobuf:"varint,4,opt,name=due,proto3" json:"due,omitempty"`
 	// Requests that wait in line.
 	Waiting int64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`

@@ -307,7 +307,7 @@ type Op_ApplyPolicy struct {
 }
 
 type Op_Pause struct {
-	// Pauses or resumes a tenant, lane or bucket.
+	// Pauses or resumes a tenant, lane, bucket or group.
 	Pause *Pause `protobuf:"bytes,3,opt,name=pause,proto3,oneof"`
 }
 
@@ -618,14 +618,16 @@ func (x *TenantPut) GetRemove() bool {
 // Pause pauses or resumes a target.
 type Pause struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What kind of target: 1 tenant, 2 lane, 3 bucket.
+	// What kind of target: 1 tenant, 2 lane, 3 bucket, 4 group.
 	Kind uint32 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The target's pool.
 	Pool string `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
 	// The target's name.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// Whether to resume instead.
-	Resume        bool `protobuf:"varint,4,opt,name=resume,proto3" json:"resume,omitempty"`
+	Resume bool `protobuf:"varint,4,opt,name=resume,proto3" json:"resume,omitempty"`
+	// The tenant of a group.
+	Tenant        string `protobuf:"bytes,5,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -686,6 +688,13 @@ func (x *Pause) GetResume() bool {
 		return x.Resume
 	}
 	return false
+}
+
+func (x *Pause) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
 }
 
 // Acquire asks for one permit.
@@ -2054,12 +2063,13 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\x04rows\x18\x02 \x03(\v2\x1b.admit.storage.v1.TenantPutR\x04rows\"[\n" +
 	"\tTenantPut\x126\n" +
 	"\x06tenant\x18\x01 \x01(\v2\x1e.admit.storage.v1.TenantPolicyR\x06tenant\x12\x16\n" +
-	"\x06remove\x18\x02 \x01(\bR\x06remove\"[\n" +
+	"\x06remove\x18\x02 \x01(\bR\x06remove\"s\n" +
 	"\x05Pause\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x16\n" +
-	"\x06resume\x18\x04 \x01(\bR\x06resume\"\x8a\x03\n" +
+	"\x06resume\x18\x04 \x01(\bR\x06resume\x12\x16\n" +
+	"\x06tenant\x18\x05 \x01(\tR\x06tenant\"\x8a\x03\n" +
 	"\aAcquire\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +

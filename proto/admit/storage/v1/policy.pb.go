@@ -924,6 +924,8 @@ type LimitsPolicy struct {
 	WaitingPerTenant int64 `protobuf:"varint,7,opt,name=waiting_per_tenant,json=waitingPerTenant,proto3" json:"waiting_per_tenant,omitempty"`
 	// Jobs remembered as done.
 	DedupeKeys int64 `protobuf:"varint,8,opt,name=dedupe_keys,json=dedupeKeys,proto3" json:"dedupe_keys,omitempty"`
+	// Paused groups.
+	PausedGroups int64 `protobuf:"varint,9,opt,name=paused_groups,json=pausedGroups,proto3" json:"paused_groups,omitempty"`
 	// Tenants that may be new in a second.
 	NewTenantsPerSecond int64 `protobuf:"varint,20,opt,name=new_tenants_per_second,json=newTenantsPerSecond,proto3" json:"new_tenants_per_second,omitempty"`
 	// Rows of tenants' own.
@@ -1014,6 +1016,13 @@ func (x *LimitsPolicy) GetWaitingPerTenant() int64 {
 func (x *LimitsPolicy) GetDedupeKeys() int64 {
 	if x != nil {
 		return x.DedupeKeys
+	}
+	return 0
+}
+
+func (x *LimitsPolicy) GetPausedGroups() int64 {
+	if x != nil {
+		return x.PausedGroups
 	}
 	return 0
 }
@@ -1127,7 +1136,7 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\vRetryPolicy\x12!\n" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x03R\x04base\x12\x10\n" +
-	"\x03max\x18\x03 \x01(\x03R\x03max\"\xf5\x02\n" +
+	"\x03max\x18\x03 \x01(\x03R\x03max\"\x9a\x03\n" +
 	"\fLimitsPolicy\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x03R\aentries\x12,\n" +
 	"\x12entries_per_tenant\x18\x02 \x01(\x03R\x10entriesPerTenant\x12\x18\n" +
@@ -1138,7 +1147,8 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\awaiting\x18\x06 \x01(\x03R\awaiting\x12,\n" +
 	"\x12waiting_per_tenant\x18\a \x01(\x03R\x10waitingPerTenant\x12\x1f\n" +
 	"\vdedupe_keys\x18\b \x01(\x03R\n" +
-	"dedupeKeys\x123\n" +
+	"dedupeKeys\x12#\n" +
+	"\rpaused_groups\x18\t \x01(\x03R\fpausedGroups\x123\n" +
 	"\x16new_tenants_per_second\x18\x14 \x01(\x03R\x13newTenantsPerSecond\x12\x1f\n" +
 	"\vtenant_rows\x18\x15 \x01(\x03R\n" +
 	"tenantRowsB:Z8github.com/admitd/admit/proto/admit/storage/v1;storagev1b\x06proto3"

@@ -227,7 +227,7 @@ type Row struct {
 	//	*Row_Put
 	//	*Row_Tenant
 	//	*Row_Demand
-	//	*Row_Route
+	//	*Row_Queue
 	//	*Row_Entry
 	//	*Row_Permit
 	//	*Row_Ended
@@ -235,6 +235,7 @@ type Row struct {
 	//	*Row_Waiter
 	//	*Row_Done
 	//	*Row_Part
+	//	*Row_PausedGroup
 	Kind          isRow_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -322,10 +323,10 @@ func (x *Row) GetDemand() *DemandRow {
 	return nil
 }
 
-func (x *Row) GetRoute() *RouteRow {
+func (x *Row) GetQueue() *QueueRow {
 	if x != nil {
-		if x, ok := x.Kind.(*Row_Route); ok {
-			return x.Route
+		if x, ok := x.Kind.(*Row_Queue); ok {
+			return x.Queue
 		}
 	}
 	return nil
@@ -394,6 +395,15 @@ func (x *Row) GetPart() *PartRow {
 	return nil
 }
 
+func (x *Row) GetPausedGroup() *PausedGroupRow {
+	if x != nil {
+		if x, ok := x.Kind.(*Row_PausedGroup); ok {
+			return x.PausedGroup
+		}
+	}
+	return nil
+}
+
 type isRow_Kind interface {
 	isRow_Kind()
 }
@@ -423,9 +433,9 @@ type Row_Demand struct {
 	Demand *DemandRow `protobuf:"bytes,4,opt,name=demand,proto3,oneof"`
 }
 
-type Row_Route struct {
-	// A route.
-	Route *RouteRow `protobuf:"bytes,5,opt,name=route,proto3,oneof"`
+type Row_Queue struct {
+	// A queue with something due.
+	Queue *QueueRow `protobuf:"bytes,5,opt,name=queue,proto3,oneof"`
 }
 
 type Row_Entry struct {
@@ -463,6 +473,11 @@ type Row_Part struct {
 	Part *PartRow `protobuf:"bytes,12,opt,name=part,proto3,oneof"`
 }
 
+type Row_PausedGroup struct {
+	// A paused group.
+	PausedGroup *PausedGroupRow `protobuf:"bytes,13,opt,name=paused_group,json=pausedGroup,proto3,oneof"`
+}
+
 func (*Row_Policy) isRow_Kind() {}
 
 func (*Row_Pool) isRow_Kind() {}
@@ -473,7 +488,7 @@ func (*Row_Tenant) isRow_Kind() {}
 
 func (*Row_Demand) isRow_Kind() {}
 
-func (*Row_Route) isRow_Kind() {}
+func (*Row_Queue) isRow_Kind() {}
 
 func (*Row_Entry) isRow_Kind() {}
 
@@ -488,6 +503,8 @@ func (*Row_Waiter) isRow_Kind() {}
 func (*Row_Done) isRow_Kind() {}
 
 func (*Row_Part) isRow_Kind() {}
+
+func (*Row_PausedGroup) isRow_Kind() {}
 
 // PolicyRow is the policy in force.
 type PolicyRow struct {
@@ -1249,8 +1266,8 @@ func (x *SeatRow) GetKey() int64 {
 	return 0
 }
 
-// RouteRow is a route that takes turns.
-type RouteRow struct {
+// QueueRow is the entries of one group in a route, of which something is due.
+type QueueRow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tenant's number.
 	Tenant uint64 `protobuf:"varint,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
@@ -1258,31 +1275,33 @@ type RouteRow struct {
 	Lane string `protobuf:"bytes,2,opt,name=lane,proto3" json:"lane,omitempty"`
 	// The route.
 	Route string `protobuf:"bytes,3,opt,name=route,proto3" json:"route,omitempty"`
-	// Its turn.
+	// The route's turn, or 0 if another queue of it keeps that.
 	Turn uint64 `protobuf:"varint,4,opt,name=turn,proto3" json:"turn,omitempty"`
 	// Up to which place in line its entries count as due: the due time, in wall
 	// time.
 	RipeFirst int64 `protobuf:"varint,5,opt,name=ripe_first,json=ripeFirst,proto3" json:"ripe_first,omitempty"`
 	// The place's number.
-	RipeSeq       uint64 `protobuf:"varint,6,opt,name=ripe_seq,json=ripeSeq,proto3" json:"ripe_seq,omitempty"`
+	RipeSeq uint64 `protobuf:"varint,6,opt,name=ripe_seq,json=ripeSeq,proto3" json:"ripe_seq,omitempty"`
+	// The group, or empty.
+	Group         string `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *RouteRow) Reset() {
-	*x = RouteRow{}
+func (x *QueueRow) Reset() {
+	*x = QueueRow{}
 	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *RouteRow) String() string {
+func (x *QueueRow) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*RouteRow) ProtoMessage() {}
+func (*QueueRow) ProtoMessage() {}
 
-func (x *RouteRow) ProtoReflect() protoreflect.Message {
+func (x *QueueRow) ProtoReflect() protoreflect.Message {
 	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1294,51 +1313,113 @@ func (x *RouteRow) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RouteRow.ProtoReflect.Descriptor instead.
-func (*RouteRow) Descriptor() ([]byte, []int) {
+// Deprecated: Use QueueRow.ProtoReflect.Descriptor instead.
+func (*QueueRow) Descriptor() ([]byte, []int) {
 	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *RouteRow) GetTenant() uint64 {
+func (x *QueueRow) GetTenant() uint64 {
 	if x != nil {
 		return x.Tenant
 	}
 	return 0
 }
 
-func (x *RouteRow) GetLane() string {
+func (x *QueueRow) GetLane() string {
 	if x != nil {
 		return x.Lane
 	}
 	return ""
 }
 
-func (x *RouteRow) GetRoute() string {
+func (x *QueueRow) GetRoute() string {
 	if x != nil {
 		return x.Route
 	}
 	return ""
 }
 
-func (x *RouteRow) GetTurn() uint64 {
+func (x *QueueRow) GetTurn() uint64 {
 	if x != nil {
 		return x.Turn
 	}
 	return 0
 }
 
-func (x *RouteRow) GetRipeFirst() int64 {
+func (x *QueueRow) GetRipeFirst() int64 {
 	if x != nil {
 		return x.RipeFirst
 	}
 	return 0
 }
 
-func (x *RouteRow) GetRipeSeq() uint64 {
+func (x *QueueRow) GetRipeSeq() uint64 {
 	if x != nil {
 		return x.RipeSeq
 	}
 	return 0
+}
+
+func (x *QueueRow) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+// PausedGroupRow is a group that is paused.
+type PausedGroupRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tenant's number.
+	Tenant uint64 `protobuf:"varint,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The group.
+	Group         string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PausedGroupRow) Reset() {
+	*x = PausedGroupRow{}
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PausedGroupRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PausedGroupRow) ProtoMessage() {}
+
+func (x *PausedGroupRow) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PausedGroupRow.ProtoReflect.Descriptor instead.
+func (*PausedGroupRow) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *PausedGroupRow) GetTenant() uint64 {
+	if x != nil {
+		return x.Tenant
+	}
+	return 0
+}
+
+func (x *PausedGroupRow) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
 }
 
 // EntryRow is an entry of the due-work index.
@@ -1410,7 +1491,7 @@ type EntryRow struct {
 
 func (x *EntryRow) Reset() {
 	*x = EntryRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1503,7 @@ func (x *EntryRow) String() string {
 func (*EntryRow) ProtoMessage() {}
 
 func (x *EntryRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1516,7 @@ func (x *EntryRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRow.ProtoReflect.Descriptor instead.
 func (*EntryRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EntryRow) GetTenant() uint64 {
@@ -1665,7 +1746,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1758,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1771,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Attempt) GetNumber() int32 {
@@ -1766,7 +1847,7 @@ type PermitRow struct {
 
 func (x *PermitRow) Reset() {
 	*x = PermitRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1859,7 @@ func (x *PermitRow) String() string {
 func (*PermitRow) ProtoMessage() {}
 
 func (x *PermitRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1872,7 @@ func (x *PermitRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitRow.ProtoReflect.Descriptor instead.
 func (*PermitRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PermitRow) GetToken() *Token {
@@ -1941,7 +2022,7 @@ type PartRow struct {
 
 func (x *PartRow) Reset() {
 	*x = PartRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1953,7 +2034,7 @@ func (x *PartRow) String() string {
 func (*PartRow) ProtoMessage() {}
 
 func (x *PartRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1966,7 +2047,7 @@ func (x *PartRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartRow.ProtoReflect.Descriptor instead.
 func (*PartRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PartRow) GetToken() *Token {
@@ -2055,7 +2136,7 @@ type WaiterRow struct {
 
 func (x *WaiterRow) Reset() {
 	*x = WaiterRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2067,7 +2148,7 @@ func (x *WaiterRow) String() string {
 func (*WaiterRow) ProtoMessage() {}
 
 func (x *WaiterRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2080,7 +2161,7 @@ func (x *WaiterRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaiterRow.ProtoReflect.Descriptor instead.
 func (*WaiterRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WaiterRow) GetKey() *WaiterKey {
@@ -2221,7 +2302,7 @@ type DoneRow struct {
 
 func (x *DoneRow) Reset() {
 	*x = DoneRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[18]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2314,7 @@ func (x *DoneRow) String() string {
 func (*DoneRow) ProtoMessage() {}
 
 func (x *DoneRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[18]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +2327,7 @@ func (x *DoneRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneRow.ProtoReflect.Descriptor instead.
 func (*DoneRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DoneRow) GetPool() string {
@@ -2303,7 +2384,7 @@ type EndedRow struct {
 
 func (x *EndedRow) Reset() {
 	*x = EndedRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[19]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2396,7 @@ func (x *EndedRow) String() string {
 func (*EndedRow) ProtoMessage() {}
 
 func (x *EndedRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[19]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2409,7 @@ func (x *EndedRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedRow.ProtoReflect.Descriptor instead.
 func (*EndedRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EndedRow) GetToken() *Token {
@@ -2391,7 +2472,7 @@ type RequestRow struct {
 
 func (x *RequestRow) Reset() {
 	*x = RequestRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[20]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2403,7 +2484,7 @@ func (x *RequestRow) String() string {
 func (*RequestRow) ProtoMessage() {}
 
 func (x *RequestRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[20]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2416,7 +2497,7 @@ func (x *RequestRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRow.ProtoReflect.Descriptor instead.
 func (*RequestRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RequestRow) GetPool() string {
@@ -2496,14 +2577,14 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"applied_at\x18\f \x01(\x03R\tappliedAt\"$\n" +
 	"\x0eSnapshotFooter\x12\x12\n" +
-	"\x04rows\x18\x01 \x01(\x04R\x04rows\"\xb7\x05\n" +
+	"\x04rows\x18\x01 \x01(\x04R\x04rows\"\xfe\x05\n" +
 	"\x03Row\x125\n" +
 	"\x06policy\x18\x01 \x01(\v2\x1b.admit.storage.v1.PolicyRowH\x00R\x06policy\x12/\n" +
 	"\x04pool\x18\x02 \x01(\v2\x19.admit.storage.v1.PoolRowH\x00R\x04pool\x12,\n" +
 	"\x03put\x18\x14 \x01(\v2\x18.admit.storage.v1.PutRowH\x00R\x03put\x125\n" +
 	"\x06tenant\x18\x03 \x01(\v2\x1b.admit.storage.v1.TenantRowH\x00R\x06tenant\x125\n" +
 	"\x06demand\x18\x04 \x01(\v2\x1b.admit.storage.v1.DemandRowH\x00R\x06demand\x122\n" +
-	"\x05route\x18\x05 \x01(\v2\x1a.admit.storage.v1.RouteRowH\x00R\x05route\x122\n" +
+	"\x05queue\x18\x05 \x01(\v2\x1a.admit.storage.v1.QueueRowH\x00R\x05queue\x122\n" +
 	"\x05entry\x18\x06 \x01(\v2\x1a.admit.storage.v1.EntryRowH\x00R\x05entry\x125\n" +
 	"\x06permit\x18\a \x01(\v2\x1b.admit.storage.v1.PermitRowH\x00R\x06permit\x122\n" +
 	"\x05ended\x18\b \x01(\v2\x1a.admit.storage.v1.EndedRowH\x00R\x05ended\x128\n" +
@@ -2511,7 +2592,8 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x06waiter\x18\n" +
 	" \x01(\v2\x1b.admit.storage.v1.WaiterRowH\x00R\x06waiter\x12/\n" +
 	"\x04done\x18\v \x01(\v2\x19.admit.storage.v1.DoneRowH\x00R\x04done\x12/\n" +
-	"\x04part\x18\f \x01(\v2\x19.admit.storage.v1.PartRowH\x00R\x04partB\x06\n" +
+	"\x04part\x18\f \x01(\v2\x19.admit.storage.v1.PartRowH\x00R\x04part\x12E\n" +
+	"\fpaused_group\x18\r \x01(\v2 .admit.storage.v1.PausedGroupRowH\x00R\vpausedGroupB\x06\n" +
 	"\x04kind\"s\n" +
 	"\tPolicyRow\x120\n" +
 	"\x06policy\x18\x01 \x01(\v2\x18.admit.storage.v1.PolicyR\x06policy\x124\n" +
@@ -2570,15 +2652,19 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x04seat\x18\x01 \x01(\rR\x04seat\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x17\n" +
 	"\awake_at\x18\x03 \x01(\x03R\x06wakeAt\x12\x10\n" +
-	"\x03key\x18\x04 \x01(\x03R\x03key\"\x9a\x01\n" +
-	"\bRouteRow\x12\x16\n" +
+	"\x03key\x18\x04 \x01(\x03R\x03key\"\xb0\x01\n" +
+	"\bQueueRow\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\x04R\x06tenant\x12\x12\n" +
 	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x14\n" +
 	"\x05route\x18\x03 \x01(\tR\x05route\x12\x12\n" +
 	"\x04turn\x18\x04 \x01(\x04R\x04turn\x12\x1d\n" +
 	"\n" +
 	"ripe_first\x18\x05 \x01(\x03R\tripeFirst\x12\x19\n" +
-	"\bripe_seq\x18\x06 \x01(\x04R\aripeSeq\"\xdd\x06\n" +
+	"\bripe_seq\x18\x06 \x01(\x04R\aripeSeq\x12\x14\n" +
+	"\x05group\x18\a \x01(\tR\x05group\">\n" +
+	"\x0ePausedGroupRow\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\x04R\x06tenant\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\tR\x05group\"\xdd\x06\n" +
 	"\bEntryRow\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\x04R\x06tenant\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -2702,7 +2788,7 @@ func file_admit_storage_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_snapshot_proto_rawDescData
 }
 
-var file_admit_storage_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_admit_storage_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_admit_storage_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil), // 0: admit.storage.v1.SnapshotHeader
 	(*SnapshotFooter)(nil), // 1: admit.storage.v1.SnapshotFooter
@@ -2716,21 +2802,22 @@ var file_admit_storage_v1_snapshot_proto_goTypes = []any{
 	(*TenantRow)(nil),      // 9: admit.storage.v1.TenantRow
 	(*DemandRow)(nil),      // 10: admit.storage.v1.DemandRow
 	(*SeatRow)(nil),        // 11: admit.storage.v1.SeatRow
-	(*RouteRow)(nil),       // 12: admit.storage.v1.RouteRow
-	(*EntryRow)(nil),       // 13: admit.storage.v1.EntryRow
-	(*Attempt)(nil),        // 14: admit.storage.v1.Attempt
-	(*PermitRow)(nil),      // 15: admit.storage.v1.PermitRow
-	(*PartRow)(nil),        // 16: admit.storage.v1.PartRow
-	(*WaiterRow)(nil),      // 17: admit.storage.v1.WaiterRow
-	(*DoneRow)(nil),        // 18: admit.storage.v1.DoneRow
-	(*EndedRow)(nil),       // 19: admit.storage.v1.EndedRow
-	(*RequestRow)(nil),     // 20: admit.storage.v1.RequestRow
-	(*Policy)(nil),         // 21: admit.storage.v1.Policy
-	(*TenantPolicy)(nil),   // 22: admit.storage.v1.TenantPolicy
-	(*RetryPolicy)(nil),    // 23: admit.storage.v1.RetryPolicy
-	(*CadencePolicy)(nil),  // 24: admit.storage.v1.CadencePolicy
-	(*Token)(nil),          // 25: admit.storage.v1.Token
-	(*WaiterKey)(nil),      // 26: admit.storage.v1.WaiterKey
+	(*QueueRow)(nil),       // 12: admit.storage.v1.QueueRow
+	(*PausedGroupRow)(nil), // 13: admit.storage.v1.PausedGroupRow
+	(*EntryRow)(nil),       // 14: admit.storage.v1.EntryRow
+	(*Attempt)(nil),        // 15: admit.storage.v1.Attempt
+	(*PermitRow)(nil),      // 16: admit.storage.v1.PermitRow
+	(*PartRow)(nil),        // 17: admit.storage.v1.PartRow
+	(*WaiterRow)(nil),      // 18: admit.storage.v1.WaiterRow
+	(*DoneRow)(nil),        // 19: admit.storage.v1.DoneRow
+	(*EndedRow)(nil),       // 20: admit.storage.v1.EndedRow
+	(*RequestRow)(nil),     // 21: admit.storage.v1.RequestRow
+	(*Policy)(nil),         // 22: admit.storage.v1.Policy
+	(*TenantPolicy)(nil),   // 23: admit.storage.v1.TenantPolicy
+	(*RetryPolicy)(nil),    // 24: admit.storage.v1.RetryPolicy
+	(*CadencePolicy)(nil),  // 25: admit.storage.v1.CadencePolicy
+	(*Token)(nil),          // 26: admit.storage.v1.Token
+	(*WaiterKey)(nil),      // 27: admit.storage.v1.WaiterKey
 }
 var file_admit_storage_v1_snapshot_proto_depIdxs = []int32{
 	3,  // 0: admit.storage.v1.Row.policy:type_name -> admit.storage.v1.PolicyRow
@@ -2738,37 +2825,38 @@ var file_admit_storage_v1_snapshot_proto_depIdxs = []int32{
 	4,  // 2: admit.storage.v1.Row.put:type_name -> admit.storage.v1.PutRow
 	9,  // 3: admit.storage.v1.Row.tenant:type_name -> admit.storage.v1.TenantRow
 	10, // 4: admit.storage.v1.Row.demand:type_name -> admit.storage.v1.DemandRow
-	12, // 5: admit.storage.v1.Row.route:type_name -> admit.storage.v1.RouteRow
-	13, // 6: admit.storage.v1.Row.entry:type_name -> admit.storage.v1.EntryRow
-	15, // 7: admit.storage.v1.Row.permit:type_name -> admit.storage.v1.PermitRow
-	19, // 8: admit.storage.v1.Row.ended:type_name -> admit.storage.v1.EndedRow
-	20, // 9: admit.storage.v1.Row.request:type_name -> admit.storage.v1.RequestRow
-	17, // 10: admit.storage.v1.Row.waiter:type_name -> admit.storage.v1.WaiterRow
-	18, // 11: admit.storage.v1.Row.done:type_name -> admit.storage.v1.DoneRow
-	16, // 12: admit.storage.v1.Row.part:type_name -> admit.storage.v1.PartRow
-	21, // 13: admit.storage.v1.PolicyRow.policy:type_name -> admit.storage.v1.Policy
-	21, // 14: admit.storage.v1.PolicyRow.draining:type_name -> admit.storage.v1.Policy
-	22, // 15: admit.storage.v1.PutRow.tenant:type_name -> admit.storage.v1.TenantPolicy
-	7,  // 16: admit.storage.v1.PoolRow.lanes:type_name -> admit.storage.v1.LaneRow
-	8,  // 17: admit.storage.v1.PoolRow.buckets:type_name -> admit.storage.v1.BucketRow
-	5,  // 18: admit.storage.v1.PoolRow.fair:type_name -> admit.storage.v1.ChargeRow
-	8,  // 19: admit.storage.v1.PoolRow.new_tenants:type_name -> admit.storage.v1.BucketRow
-	5,  // 20: admit.storage.v1.BucketRow.charge:type_name -> admit.storage.v1.ChargeRow
-	8,  // 21: admit.storage.v1.TenantRow.buckets:type_name -> admit.storage.v1.BucketRow
-	11, // 22: admit.storage.v1.DemandRow.seats:type_name -> admit.storage.v1.SeatRow
-	23, // 23: admit.storage.v1.EntryRow.retry:type_name -> admit.storage.v1.RetryPolicy
-	14, // 24: admit.storage.v1.EntryRow.history:type_name -> admit.storage.v1.Attempt
-	24, // 25: admit.storage.v1.EntryRow.cadence:type_name -> admit.storage.v1.CadencePolicy
-	25, // 26: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
-	25, // 27: admit.storage.v1.PartRow.token:type_name -> admit.storage.v1.Token
-	26, // 28: admit.storage.v1.WaiterRow.key:type_name -> admit.storage.v1.WaiterKey
-	25, // 29: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
-	25, // 30: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	12, // 5: admit.storage.v1.Row.queue:type_name -> admit.storage.v1.QueueRow
+	14, // 6: admit.storage.v1.Row.entry:type_name -> admit.storage.v1.EntryRow
+	16, // 7: admit.storage.v1.Row.permit:type_name -> admit.storage.v1.PermitRow
+	20, // 8: admit.storage.v1.Row.ended:type_name -> admit.storage.v1.EndedRow
+	21, // 9: admit.storage.v1.Row.request:type_name -> admit.storage.v1.RequestRow
+	18, // 10: admit.storage.v1.Row.waiter:type_name -> admit.storage.v1.WaiterRow
+	19, // 11: admit.storage.v1.Row.done:type_name -> admit.storage.v1.DoneRow
+	17, // 12: admit.storage.v1.Row.part:type_name -> admit.storage.v1.PartRow
+	13, // 13: admit.storage.v1.Row.paused_group:type_name -> admit.storage.v1.PausedGroupRow
+	22, // 14: admit.storage.v1.PolicyRow.policy:type_name -> admit.storage.v1.Policy
+	22, // 15: admit.storage.v1.PolicyRow.draining:type_name -> admit.storage.v1.Policy
+	23, // 16: admit.storage.v1.PutRow.tenant:type_name -> admit.storage.v1.TenantPolicy
+	7,  // 17: admit.storage.v1.PoolRow.lanes:type_name -> admit.storage.v1.LaneRow
+	8,  // 18: admit.storage.v1.PoolRow.buckets:type_name -> admit.storage.v1.BucketRow
+	5,  // 19: admit.storage.v1.PoolRow.fair:type_name -> admit.storage.v1.ChargeRow
+	8,  // 20: admit.storage.v1.PoolRow.new_tenants:type_name -> admit.storage.v1.BucketRow
+	5,  // 21: admit.storage.v1.BucketRow.charge:type_name -> admit.storage.v1.ChargeRow
+	8,  // 22: admit.storage.v1.TenantRow.buckets:type_name -> admit.storage.v1.BucketRow
+	11, // 23: admit.storage.v1.DemandRow.seats:type_name -> admit.storage.v1.SeatRow
+	24, // 24: admit.storage.v1.EntryRow.retry:type_name -> admit.storage.v1.RetryPolicy
+	15, // 25: admit.storage.v1.EntryRow.history:type_name -> admit.storage.v1.Attempt
+	25, // 26: admit.storage.v1.EntryRow.cadence:type_name -> admit.storage.v1.CadencePolicy
+	26, // 27: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
+	26, // 28: admit.storage.v1.PartRow.token:type_name -> admit.storage.v1.Token
+	27, // 29: admit.storage.v1.WaiterRow.key:type_name -> admit.storage.v1.WaiterKey
+	26, // 30: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
+	26, // 31: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_snapshot_proto_init() }
@@ -2784,7 +2872,7 @@ func file_admit_storage_v1_snapshot_proto_init() {
 		(*Row_Put)(nil),
 		(*Row_Tenant)(nil),
 		(*Row_Demand)(nil),
-		(*Row_Route)(nil),
+		(*Row_Queue)(nil),
 		(*Row_Entry)(nil),
 		(*Row_Permit)(nil),
 		(*Row_Ended)(nil),
@@ -2792,6 +2880,7 @@ func file_admit_storage_v1_snapshot_proto_init() {
 		(*Row_Waiter)(nil),
 		(*Row_Done)(nil),
 		(*Row_Part)(nil),
+		(*Row_PausedGroup)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2799,7 +2888,7 @@ func file_admit_storage_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_snapshot_proto_rawDesc), len(file_admit_storage_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
