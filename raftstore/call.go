@@ -79,8 +79,9 @@ type item struct {
 	// whole is set for a part of a Schedule, whose entries begin at offset.
 	whole  *wholeSchedule
 	offset int
-	// wait is set for an Acquire that may wait.
+	// wait is set for an Acquire that may wait, left when its call has ended.
 	wait *wait
+	left bool
 	next *item
 }
 

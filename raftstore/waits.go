@@ -90,6 +90,7 @@ func (ws *waits) leave(c *call) (deaf []admission.WaiterKey) {
 			continue
 		}
 		w.calls--
+		it.left = true
 		if at := slices.Index(w.items, it); at >= 0 {
 			w.items = slices.Delete(w.items, at, at+1)
 			ws.count(-1)
@@ -114,8 +115,8 @@ func (ws *waits) listen(key admission.WaiterKey, it *item) bool {
 		it.call.fail(ws.closed, false)
 		return true
 	}
-	w, gone := it.wait, it.wait.calls == 0
-	if again := ws.byName[w.name]; gone && again != nil {
+	w := it.wait
+	if again := ws.byName[w.name]; it.left && again != nil {
 		w = again
 	}
 	if w.calls == 0 {
@@ -123,7 +124,7 @@ func (ws *waits) listen(key admission.WaiterKey, it *item) bool {
 	}
 	w.key = key
 	ws.byKey[key] = w
-	if !gone {
+	if !it.left {
 		w.items, w.since = append(w.items, it), ws.t.s.clk.Now()
 		ws.count(1)
 	}

@@ -51,11 +51,6 @@ func may(name string, read func(*reader, *call, string, *yaml.Node)) field {
 	return field{name: name, read: read}
 }
 
-// later is a field of a version to come; what it holds is not looked at.
-func later(name string) field {
-	return field{name: name, missing: true, read: func(*reader, *call, string, *yaml.Node) {}}
-}
-
 var verbs = []verb{
 	{
 		name: "acquire",
