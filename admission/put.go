@@ -35,6 +35,9 @@ func (s *State) putTenants(op *PutTenants) *PutTenantsResult {
 			res.Changed++
 		}
 	}
+	if res.Changed > 0 {
+		s.reviewWaiters(p)
+	}
 	return res
 }
 

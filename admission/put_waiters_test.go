@@ -1,0 +1,23 @@
+package admission
+
+import (
+	"testing"
+	"time"
+)
+
+// Who waits for more than a tenant's new numbers can ever give is told so at once.
+func TestAPutEndsWhatItMakesImpossible(t *testing.T) {
+	s := New()
+	fair := BucketPolicy{Name: "fair", Scope: ScopeTenant, Capacity: 2, Refill: 1, Period: time.Second}
+	p := PoolPolicy{Name: "p", MaxActive: 1, Buckets: []BucketPolicy{fair}}
+	s.Apply(Entry{Index: 1, Ops: []Op{ApplyPolicy{Policy: Policy{Pools: []PoolPolicy{p}}, ExpectedRevision: AnyRevision}}})
+	s.Apply(Entry{Index: 2, Ops: []Op{&Acquire{Pool: "p", Tenant: "other", Cost: 1}}})
+	s.Apply(Entry{Index: 3, Ops: []Op{&Acquire{Pool: "p", Tenant: "a", Cost: 2, MaxWait: time.Minute}}})
+	less := TenantPolicy{ID: "a", Buckets: map[string]BucketOverride{"fair": {Capacity: 1}}}
+	s.Apply(Entry{Index: 4, Ops: []Op{&PutTenants{Pool: "p", Rows: []TenantPut{{Tenant: less}}}}})
+	ends := s.Ended()
+	if len(ends) != 1 || ends[0].Result.Decision.Shed == nil || ends[0].Result.Decision.Shed.Reason != NeverGrantable {
+		t.Errorf("the waits that ended: %+v", ends)
+	}
+	check(t, s)
+}
