@@ -54,13 +54,12 @@ type testReport struct {
 }
 
 type testFailure struct {
-	File    string `json:"file" yaml:"file"`
-	Line    int    `json:"line" yaml:"line"`
-	Test    string `json:"test" yaml:"test"`
-	Step    string `json:"step,omitempty" yaml:"step,omitempty"`
-	Missing string `json:"missing,omitempty" yaml:"missing,omitempty"`
-	Want    string `json:"want,omitempty" yaml:"want,omitempty"`
-	Got     string `json:"got,omitempty" yaml:"got,omitempty"`
+	File string `json:"file" yaml:"file"`
+	Line int    `json:"line" yaml:"line"`
+	Test string `json:"test" yaml:"test"`
+	Step string `json:"step,omitempty" yaml:"step,omitempty"`
+	Want string `json:"want,omitempty" yaml:"want,omitempty"`
+	Got  string `json:"got,omitempty" yaml:"got,omitempty"`
 }
 
 func (a *app) testFile(name string, report *testReport) error {

@@ -29,22 +29,22 @@ func (b bound) check(n int64) (want, got string, ok bool) {
 
 func (r *reader) bound(node *yaml.Node) bound {
 	if node.Kind != yaml.MappingNode {
-		n := r.number(node, -maxTokens, math.MaxInt64)
+		n := r.Number(node, -maxTokens, math.MaxInt64)
 		return bound{n, n}
 	}
-	pairs := r.known(node, "a number or {between: [lo, hi]}", "key", []string{"between"})
+	pairs := r.Known(node, "a number or {between: [lo, hi]}", "key", []string{"between"})
 	if len(pairs) == 0 {
 		if len(node.Content) == 0 {
-			r.fail(node, "expected a number or {between: [lo, hi]}, got nothing")
+			r.Fail(node, "expected a number or {between: [lo, hi]}, got nothing")
 		}
 		return bound{}
 	}
-	ends := r.items(pairs[0].value, "two numbers")
+	ends := r.Items(pairs[0].Value, "two numbers")
 	if len(ends) != 2 {
-		r.fail(pairs[0].value, "expected two numbers, got %d", len(ends))
+		r.Fail(pairs[0].Value, "expected two numbers, got %d", len(ends))
 		return bound{}
 	}
-	return bound{r.number(ends[0], -maxTokens, math.MaxInt64), r.number(ends[1], -maxTokens, math.MaxInt64)}
+	return bound{r.Number(ends[0], -maxTokens, math.MaxInt64), r.Number(ends[1], -maxTokens, math.MaxInt64)}
 }
 
 // bounds are numbers by name.
@@ -52,8 +52,8 @@ type bounds map[string]bound
 
 func (r *reader) bounds(node *yaml.Node) bounds {
 	out := bounds{}
-	for _, p := range r.pairs(node, "numbers by name") {
-		out[p.key.Value] = r.bound(p.value)
+	for _, p := range r.Pairs(node, "numbers by name") {
+		out[p.Key.Value] = r.bound(p.Value)
 	}
 	return out
 }

@@ -25,8 +25,7 @@ type check func(o *outcome) (want, got string, ok bool)
 // anywhere are the keys that any verb's expect may have.
 var anywhere = []string{"grants", "expired"}
 
-// expectReaders read what each key of expect wants. A key that a verb may have
-// and that is not here belongs to a version to come.
+// expectReaders read what each key of expect wants.
 var expectReaders = map[string]func(r *reader, s *step, node *yaml.Node) check{
 	"granted":    count(func(o *outcome) int64 { return o.granted }),
 	"shed":       count(func(o *outcome) int64 { return o.shed }),
@@ -64,13 +63,9 @@ var expectReaders = map[string]func(r *reader, s *step, node *yaml.Node) check{
 
 func (r *reader) expects(s *step, node *yaml.Node) {
 	names := slices.Concat(s.verb.expects, anywhere)
-	for _, p := range r.known(node, "what "+s.verb.name+" may come to", s.verb.name+" expectation", names) {
-		read, ok := expectReaders[p.key.Value]
-		if !ok {
-			s.missing = append(s.missing, p.key.Value)
-			continue
-		}
-		s.expects = append(s.expects, expectation{p.key.Value, p.key.Line, read(r, s, p.value)})
+	for _, p := range r.Known(node, "what "+s.verb.name+" may come to", s.verb.name+" expectation", names) {
+		read := expectReaders[p.Key.Value]
+		s.expects = append(s.expects, expectation{p.Key.Value, p.Key.Line, read(r, s, p.Value)})
 	}
 }
 
@@ -92,7 +87,7 @@ func readWaiting(r *reader, s *step, node *yaml.Node) check {
 // names is a list of names, in order.
 func names(get func(o *outcome) []string) func(*reader, *step, *yaml.Node) check {
 	return func(r *reader, _ *step, node *yaml.Node) check {
-		want := r.texts(node)
+		want := r.Texts(node)
 		return func(o *outcome) (string, string, bool) {
 			got := get(o)
 			return brackets(want), brackets(got), slices.Equal(want, got)
@@ -102,7 +97,7 @@ func names(get func(o *outcome) []string) func(*reader, *step, *yaml.Node) check
 
 func word(get func(o *outcome) string) func(*reader, *step, *yaml.Node) check {
 	return func(r *reader, _ *step, node *yaml.Node) check {
-		want := r.text(node)
+		want := r.Text(node)
 		return func(o *outcome) (string, string, bool) {
 			got := get(o)
 			return want, got, got == want
@@ -126,17 +121,17 @@ func (r *reader) wait(node *yaml.Node) time.Duration {
 		return admission.Absent
 	}
 	if _, err := time.ParseDuration(node.Value); err != nil || node.Kind != yaml.ScalarNode {
-		r.fail(node, "expected a duration such as 1500ms, or none, got %s", policy.Found(node))
+		r.Fail(node, "expected a duration such as 1500ms, or none, got %s", policy.Found(node))
 		return 0
 	}
-	return r.duration(node, 0, maxSpan)
+	return r.Duration(node, 0, maxSpan)
 }
 
 func waitText(d time.Duration) string {
 	if d == admission.Absent {
 		return "none"
 	}
-	return short(d)
+	return policy.Short(d)
 }
 
 func orNone(s string) string {
@@ -168,7 +163,7 @@ func lastMaxGrantable(o *outcome) int64 {
 }
 
 func readBlocking(r *reader, _ *step, node *yaml.Node) check {
-	want := r.texts(node)
+	want := r.Texts(node)
 	slices.Sort(want)
 	return func(o *outcome) (string, string, bool) {
 		var got []string
@@ -191,7 +186,7 @@ func lastLease(o *outcome) string {
 
 // readOK reads whether every renewal or release did what it was asked.
 func readOK(r *reader, _ *step, node *yaml.Node) check {
-	want := r.flag(node)
+	want := r.Flag(node)
 	return func(o *outcome) (string, string, bool) {
 		got := []string{}
 		all := len(o.leases) > 0

@@ -34,7 +34,7 @@ func readClaims(r *reader, _ *step, node *yaml.Node) check {
 }
 
 func readKeys(r *reader, _ *step, node *yaml.Node) check {
-	want := r.texts(node)
+	want := r.Texts(node)
 	return func(o *outcome) (string, string, bool) {
 		return brackets(want), brackets(o.keys), slices.Equal(want, o.keys)
 	}
@@ -54,19 +54,19 @@ type heldWant struct {
 
 func readHeld(r *reader, _ *step, node *yaml.Node) check {
 	wanted := map[string]heldWant{}
-	for _, tenant := range r.pairs(node, "held tenants by name") {
+	for _, tenant := range r.Pairs(node, "held tenants by name") {
 		var w heldWant
-		for _, p := range r.known(tenant.value, "reason, due, retry_after", "key", []string{"reason", "due", "retry_after"}) {
-			switch p.key.Value {
+		for _, p := range r.Known(tenant.Value, "reason, due, retry_after", "key", []string{"reason", "due", "retry_after"}) {
+			switch p.Key.Value {
 			case "reason":
-				w.reason = r.text(p.value)
+				w.reason = r.Text(p.Value)
 			case "due":
-				w.due = new(r.bound(p.value))
+				w.due = new(r.bound(p.Value))
 			case "retry_after":
-				w.retryAfter = new(r.wait(p.value))
+				w.retryAfter = new(r.wait(p.Value))
 			}
 		}
-		wanted[tenant.key.Value] = w
+		wanted[tenant.Key.Value] = w
 	}
 	return func(o *outcome) (string, string, bool) { return checkHeld(wanted, o) }
 }

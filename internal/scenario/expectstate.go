@@ -46,18 +46,14 @@ func (r *run) due(pool string) int64 {
 }
 
 // perName reads a check of numbers for each of several names: tenants, lanes.
-func perName(r *reader, s *step, node *yaml.Node, known, missing []string, have func(o *outcome, name string) map[string]int64) check {
+func perName(r *reader, s *step, node *yaml.Node, known []string, have func(o *outcome, name string) map[string]int64) check {
 	wanted := map[string]bounds{}
-	for _, p := range r.pairs(node, "what is wanted by name") {
+	for _, p := range r.Pairs(node, "what is wanted by name") {
 		b := bounds{}
-		for _, f := range r.known(p.value, "what is wanted of "+p.key.Value, "key", slices.Concat(known, missing)) {
-			if slices.Contains(missing, f.key.Value) {
-				s.missing = append(s.missing, f.key.Value)
-				continue
-			}
-			b[f.key.Value] = r.boundOrFlag(f.value)
+		for _, f := range r.Known(p.Value, "what is wanted of "+p.Key.Value, "key", known) {
+			b[f.Key.Value] = r.boundOrFlag(f.Value)
 		}
-		wanted[p.key.Value] = b
+		wanted[p.Key.Value] = b
 	}
 	return func(o *outcome) (string, string, bool) {
 		return checkPerName(wanted, func(name string) map[string]int64 { return have(o, name) })
@@ -75,14 +71,14 @@ func checkPerName(wanted map[string]bounds, have func(name string) map[string]in
 }
 
 func readTenants(r *reader, s *step, node *yaml.Node) check {
-	return perName(r, s, node, []string{"active", "granted", "debt"}, nil, func(o *outcome, tenant string) map[string]int64 {
+	return perName(r, s, node, []string{"active", "granted", "debt"}, func(o *outcome, tenant string) map[string]int64 {
 		h := o.run.state.Tenant(o.run.now, o.pool, tenant)
 		return map[string]int64{"active": h.Active, "debt": h.Debt, "granted": o.run.grants[owner{o.pool, tenant}]}
 	})
 }
 
 func readLanes(r *reader, s *step, node *yaml.Node) check {
-	return perName(r, s, node, []string{"depth", "yielding"}, nil, func(o *outcome, lane string) map[string]int64 {
+	return perName(r, s, node, []string{"depth", "yielding"}, func(o *outcome, lane string) map[string]int64 {
 		for _, l := range o.run.health(o.pool).Lanes {
 			if l.Lane == lane {
 				return map[string]int64{"depth": l.Depth, "yielding": flag(l.Yielding)}
@@ -105,7 +101,7 @@ func (r *reader) boundOrFlag(node *yaml.Node) bound {
 	if node.Tag != "!!bool" {
 		return r.bound(node)
 	}
-	n := flag(r.flag(node))
+	n := flag(r.Flag(node))
 	return bound{n, n}
 }
 
@@ -122,8 +118,8 @@ func readBuckets(r *reader, _ *step, node *yaml.Node) check {
 
 func readTenantBuckets(r *reader, _ *step, node *yaml.Node) check {
 	wanted := map[string]bounds{}
-	for _, p := range r.pairs(node, "levels by tenant and bucket") {
-		wanted[p.key.Value] = r.bounds(p.value)
+	for _, p := range r.Pairs(node, "levels by tenant and bucket") {
+		wanted[p.Key.Value] = r.bounds(p.Value)
 	}
 	return func(o *outcome) (string, string, bool) {
 		return checkPerName(wanted, func(tenant string) map[string]int64 { return o.run.levels(o.pool, tenant) })

@@ -43,31 +43,31 @@ func Parse(name string, data []byte) (*File, error) {
 	f := &File{Name: name}
 	var shared *testPolicy
 	var tests *yaml.Node
-	for _, p := range r.known(root, "a mapping with policy and tests", "key", []string{"policy", "tests"}) {
-		switch p.key.Value {
+	for _, p := range r.Known(root, "a mapping with policy and tests", "key", []string{"policy", "tests"}) {
+		switch p.Key.Value {
 		case "policy":
-			shared = r.policy(p.value)
+			shared = r.policy(p.Value)
 		case "tests":
-			tests = p.value
+			tests = p.Value
 		}
 	}
 	if tests == nil {
-		r.fail(root, "expected tests")
-		return nil, policy.NewFileError(name, r.problems)
+		r.Fail(root, "expected tests")
+		return nil, policy.NewFileError(name, r.Problems)
 	}
 	if tests.Kind == yaml.SequenceNode && len(tests.Content) == 0 {
-		r.fail(tests, "expected at least one test")
+		r.Fail(tests, "expected at least one test")
 	}
 	names := map[string]bool{}
-	for _, node := range r.items(tests, "a list of tests") {
+	for _, node := range r.Items(tests, "a list of tests") {
 		t := r.test(node, shared)
 		if t.Name != "" && names[t.Name] {
-			r.fail(node, "two tests are named %q", t.Name)
+			r.Fail(node, "two tests are named %q", t.Name)
 		}
 		names[t.Name] = true
 		f.Tests = append(f.Tests, t)
 	}
-	if err := policy.NewFileError(name, r.problems); err != nil {
+	if err := policy.NewFileError(name, r.Problems); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -76,27 +76,27 @@ func Parse(name string, data []byte) (*File, error) {
 func (r *reader) test(node *yaml.Node, shared *testPolicy) *Test {
 	t := &Test{Line: node.Line, policy: shared}
 	var steps *yaml.Node
-	for _, p := range r.known(node, "a test with name and steps", "key", []string{"name", "policy", "steps"}) {
-		switch p.key.Value {
+	for _, p := range r.Known(node, "a test with name and steps", "key", []string{"name", "policy", "steps"}) {
+		switch p.Key.Value {
 		case "name":
-			t.Name = r.text(p.value)
+			t.Name = r.Text(p.Value)
 		case "policy":
-			t.policy = r.policy(p.value)
+			t.policy = r.policy(p.Value)
 		case "steps":
-			steps = p.value
+			steps = p.Value
 		}
 	}
 	if node.Kind != yaml.MappingNode {
 		return t
 	}
 	if t.Name == "" {
-		r.fail(node, "expected a name")
+		r.Fail(node, "expected a name")
 	}
 	if t.policy == nil {
-		r.fail(node, "expected a policy, in the test or for the whole file")
+		r.Fail(node, "expected a policy, in the test or for the whole file")
 	}
 	if steps == nil {
-		r.fail(node, "expected steps")
+		r.Fail(node, "expected steps")
 		return t
 	}
 	t.steps = r.steps(steps, "")
@@ -106,7 +106,7 @@ func (r *reader) test(node *yaml.Node, shared *testPolicy) *Test {
 // policy reads a policy that must keep the rules.
 func (r *reader) policy(node *yaml.Node) *testPolicy {
 	p, problems := readPolicy(r.file, node)
-	r.problems = append(r.problems, problems...)
+	r.Problems = append(r.Problems, problems...)
 	return p
 }
 

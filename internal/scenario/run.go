@@ -2,11 +2,11 @@ package scenario
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/admitd/admit/admission"
+	"github.com/admitd/admit/internal/policy"
 )
 
 // Result is how a test ended.
@@ -24,10 +24,8 @@ type Mismatch struct {
 	// Step is the number of the step, 2.1 for the first inside the group that is
 	// the second, with the repetition of the group. Empty for the test as a whole.
 	Step string
-	// Missing is what this version does not have, and then all there is to say.
-	Missing string
-	Want    string
-	Got     string
+	Want string
+	Got  string
 }
 
 // String returns a line: file, test, step, want, got.
@@ -35,9 +33,6 @@ func (m Mismatch) String() string {
 	where := fmt.Sprintf("%s:%d: %q", m.File, m.Line, m.Test)
 	if m.Step != "" {
 		where += ", step " + m.Step
-	}
-	if m.Missing != "" {
-		return fmt.Sprintf("%s: uses %s, which this version does not have", where, m.Missing)
 	}
 	return fmt.Sprintf("%s: want %s, got %s", where, m.Want, m.Got)
 }
@@ -89,30 +84,12 @@ func (f *File) run(t *Test) []Mismatch {
 		file: f, test: t, state: admission.New(), permits: map[string]admission.Token{}, grants: map[owner]int64{},
 		waits: map[admission.WaiterKey]string{},
 	}
-	r.missing(t.steps)
-	if len(r.mismatches) > 0 {
-		return r.mismatches
-	}
 	op := admission.ApplyPolicy{Policy: t.policy.core, ExpectedRevision: admission.AnyRevision}
 	if err := r.apply(op).(*admission.PolicyResult).Err; err != nil {
 		return []Mismatch{{File: f.Name, Line: t.Line, Test: t.Name, Want: "the policy in force", Got: err.Error()}}
 	}
 	r.steps(t.steps, 0, "")
 	return r.mismatches
-}
-
-// missing notes what the steps use that this version does not have, each thing
-// once.
-func (r *run) missing(steps []*step) {
-	for _, s := range steps {
-		for _, name := range s.missing {
-			m := Mismatch{File: r.file.Name, Line: s.line, Test: r.test.Name, Step: s.label, Missing: name}
-			if !slices.ContainsFunc(r.mismatches, func(told Mismatch) bool { return told.Missing == name }) {
-				r.mismatches = append(r.mismatches, m)
-			}
-		}
-		r.missing(s.steps)
-	}
 }
 
 // steps runs steps in the i-th repetition of their group; suffix tells it.
@@ -141,8 +118,8 @@ func (r *run) advance(s *step, suffix string) bool {
 		at = r.now.Add(s.at.d)
 	}
 	if at < r.now || at > latest {
-		want := fmt.Sprintf("a time from %s to %s", short(time.Duration(r.now)), short(time.Duration(latest)))
-		r.mismatch(s.line, s.label+suffix, want, short(time.Duration(at)))
+		want := fmt.Sprintf("a time from %s to %s", policy.Short(time.Duration(r.now)), policy.Short(time.Duration(latest)))
+		r.mismatch(s.line, s.label+suffix, want, policy.Short(time.Duration(at)))
 		return false
 	}
 	r.now = at

@@ -10,54 +10,19 @@ import (
 	"github.com/admitd/admit/internal/scenario"
 )
 
-// notYet returns the tests that do not pass yet: lines of `file: test`.
-func notYet(t *testing.T) map[string]bool {
-	t.Helper()
-	data, err := os.ReadFile("testdata/not-yet.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]bool{}
-	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			out[line] = true
-		}
-	}
-	return out
-}
-
-// Every test of every file passes, but for those on the list, which must not.
+// Every test of every file passes.
 func TestFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) < 7 {
 		t.Fatalf("found %d files, error %v", len(files), err)
 	}
-	listed := notYet(t)
 	for _, file := range files {
-		name := filepath.Base(file)
 		for _, result := range read(t, file).Run() {
-			entry := name + ": " + result.Test
-			t.Run(entry, func(t *testing.T) {
-				switch failed := len(result.Mismatches) > 0; {
-				case failed && !listed[entry]:
+			t.Run(filepath.Base(file)+": "+result.Test, func(t *testing.T) {
+				if len(result.Mismatches) > 0 {
 					t.Error(lines(result.Mismatches))
-				case !failed && listed[entry]:
-					t.Error("passes: take it off testdata/not-yet.txt")
 				}
 			})
-			delete(listed, entry)
-		}
-	}
-	for entry := range listed {
-		t.Errorf("testdata/not-yet.txt names %q, which is no test", entry)
-	}
-}
-
-// These two files hold what the core is for: nothing of them may be listed.
-func TestTheListSparesArithmeticAndFairness(t *testing.T) {
-	for entry := range notYet(t) {
-		if strings.HasPrefix(entry, "buckets.yaml") || strings.HasPrefix(entry, "fairness.yaml") {
-			t.Errorf("%q must pass", entry)
 		}
 	}
 }

@@ -32,10 +32,6 @@ type step struct {
 	expects []expectation
 
 	steps []*step
-
-	// missing are the parts of the language used here that this version does
-	// not have.
-	missing []string
 }
 
 // moment is when a step happens: since the test's start, or since the step
@@ -61,9 +57,9 @@ type call struct {
 func (r *reader) steps(node *yaml.Node, prefix string) []*step {
 	var out []*step
 	if node.Kind == yaml.SequenceNode && len(node.Content) == 0 {
-		r.fail(node, "expected at least one step")
+		r.Fail(node, "expected at least one step")
 	}
-	for i, item := range r.items(node, "a list of steps") {
+	for i, item := range r.Items(node, "a list of steps") {
 		out = append(out, r.step(item, prefix+strconv.Itoa(i+1)))
 	}
 	return out
@@ -74,15 +70,15 @@ func (r *reader) step(node *yaml.Node, label string) *step {
 	own := map[string]*yaml.Node{}
 	var verbKey, verbNode *yaml.Node
 	keys := append([]string{"at", "times", "every", "expect", "repeat", "steps"}, verbNames()...)
-	for _, p := range r.known(node, "a step", "verb", keys) {
-		v := findVerb(p.key.Value)
+	for _, p := range r.Known(node, "a step", "verb", keys) {
+		v := findVerb(p.Key.Value)
 		switch {
 		case v == nil:
-			own[p.key.Value] = p.value
+			own[p.Key.Value] = p.Value
 		case s.verb != nil:
-			r.fail(p.key, "a step has one verb, and this one has %s already", s.verb.name)
+			r.Fail(p.Key, "a step has one verb, and this one has %s already", s.verb.name)
 		default:
-			s.verb, verbKey, verbNode = v, p.key, p.value
+			s.verb, verbKey, verbNode = v, p.Key, p.Value
 		}
 	}
 	if at := own["at"]; at != nil {
@@ -93,7 +89,7 @@ func (r *reader) step(node *yaml.Node, label string) *step {
 		r.group(s, node, own, verbKey)
 	case s.verb == nil:
 		if node.Kind == yaml.MappingNode && !r.complained(node) {
-			r.fail(node, "expected a verb: %s", strings.Join(verbNames(), ", "))
+			r.Fail(node, "expected a verb: %s", strings.Join(verbNames(), ", "))
 		}
 	default:
 		r.single(s, verbNode, own)
@@ -103,7 +99,7 @@ func (r *reader) step(node *yaml.Node, label string) *step {
 
 // complained says whether something inside the node was found wrong already.
 func (r *reader) complained(node *yaml.Node) bool {
-	for _, p := range r.problems {
+	for _, p := range r.Problems {
 		for _, child := range node.Content {
 			if p.Line == child.Line && p.Column == child.Column {
 				return true
@@ -117,25 +113,25 @@ func (r *reader) moment(node *yaml.Node) *moment {
 	if rest, ok := strings.CutPrefix(node.Value, "+"); ok && node.Kind == yaml.ScalarNode {
 		since := *node
 		since.Value = rest
-		return &moment{r.duration(&since, 0, maxSpan), true}
+		return &moment{r.Duration(&since, 0, maxSpan), true}
 	}
-	return &moment{r.duration(node, 0, maxSpan), false}
+	return &moment{r.Duration(node, 0, maxSpan), false}
 }
 
 func (r *reader) group(s *step, node *yaml.Node, own map[string]*yaml.Node, verbKey *yaml.Node) {
 	if verbKey != nil {
-		r.fail(verbKey, "a group of steps has no verb of its own")
+		r.Fail(verbKey, "a group of steps has no verb of its own")
 	}
 	for _, key := range []string{"times", "every", "expect"} {
 		if own[key] != nil {
-			r.fail(own[key], "a group of steps has no %s of its own", key)
+			r.Fail(own[key], "a group of steps has no %s of its own", key)
 		}
 	}
 	if own["steps"] == nil || own["repeat"] == nil {
-		r.fail(node, "expected repeat and steps together")
+		r.Fail(node, "expected repeat and steps together")
 		return
 	}
-	s.times = r.number(own["repeat"], 1, maxRepeats/r.runs)
+	s.times = r.Number(own["repeat"], 1, maxRepeats/r.runs)
 	r.runs *= s.times
 	s.steps = r.steps(own["steps"], s.label+".")
 	r.runs /= s.times
@@ -143,16 +139,16 @@ func (r *reader) group(s *step, node *yaml.Node, own map[string]*yaml.Node, verb
 
 func (r *reader) single(s *step, verbNode *yaml.Node, own map[string]*yaml.Node) {
 	if times := own["times"]; times != nil {
-		s.times = r.number(times, 1, maxRepeats/r.runs)
+		s.times = r.Number(times, 1, maxRepeats/r.runs)
 	}
 	if every := own["every"]; every != nil {
-		s.every = r.duration(every, 0, maxSpan)
+		s.every = r.Duration(every, 0, maxSpan)
 	}
 	expect := own["expect"]
 	if s.verb.name == "policy" {
 		r.policyCall(s, verbNode, expect)
 	} else {
-		s.call, s.missing = r.call(s.verb, verbNode)
+		s.call = r.call(s.verb, verbNode)
 	}
 	if expect != nil {
 		r.expects(s, expect)
@@ -167,7 +163,7 @@ func (r *reader) policyCall(s *step, node, expect *yaml.Node) {
 	if !p.invalid || expectsPolicyInvalid(expect) {
 		return
 	}
-	r.problems = append(r.problems, problems...)
+	r.Problems = append(r.Problems, problems...)
 }
 
 func expectsPolicyInvalid(expect *yaml.Node) bool {
@@ -178,36 +174,29 @@ func expectsPolicyInvalid(expect *yaml.Node) bool {
 	return i >= 0 && i+1 < len(expect.Content) && expect.Content[i+1].Value == string(admission.PolicyInvalid)
 }
 
-// call reads a verb's fields, and names those that this version does not have.
-func (r *reader) call(v *verb, node *yaml.Node) (*call, []string) {
+// call reads a verb's fields.
+func (r *reader) call(v *verb, node *yaml.Node) *call {
 	c := &call{
 		texts: map[string]string{}, numbers: map[string]int64{},
 		durations: map[string]time.Duration{}, lists: map[string][]string{}, flags: map[string]bool{},
 	}
-	var missing []string
-	if v.missing {
-		missing = append(missing, v.name)
-	}
 	given := map[string]bool{}
-	problems := len(r.problems)
-	for _, p := range r.known(node, "the fields of "+v.name, v.name+" field", v.fieldNames()) {
-		f := v.field(p.key.Value)
+	problems := len(r.Problems)
+	for _, p := range r.Known(node, "the fields of "+v.name, v.name+" field", v.fieldNames()) {
+		f := v.field(p.Key.Value)
 		given[f.name] = true
-		if f.missing {
-			missing = append(missing, f.name)
-		}
-		f.read(r, c, f.name, p.value)
+		f.read(r, c, f.name, p.Value)
 	}
 	for _, f := range v.fields {
 		// A field that seems to be missing may be the one that is misspelt.
-		if f.required && !given[f.name] && len(r.problems) == problems {
-			r.fail(node, "%s needs %s", v.name, f.name)
+		if f.required && !given[f.name] && len(r.Problems) == problems {
+			r.Fail(node, "%s needs %s", v.name, f.name)
 		}
 	}
-	if v.check != nil && len(r.problems) == problems {
+	if v.check != nil && len(r.Problems) == problems {
 		v.check(r, c, node)
 	}
-	return c, missing
+	return c
 }
 
 // scope is what "{n}" and "{i}" stand for.

@@ -31,8 +31,6 @@ type verb struct {
 	check func(r *reader, c *call, node *yaml.Node)
 	// do performs it once and notes what came of it.
 	do func(r *run, c *call, s scope, o *outcome)
-	// missing says that this version does not have it.
-	missing bool
 }
 
 // field is a field of a verb.
@@ -40,7 +38,6 @@ type field struct {
 	name     string
 	read     func(r *reader, c *call, name string, node *yaml.Node)
 	required bool
-	missing  bool
 }
 
 func must(name string, read func(*reader, *call, string, *yaml.Node)) field {
@@ -171,7 +168,7 @@ func (v *verb) field(name string) field {
 }
 
 func asText(r *reader, c *call, name string, node *yaml.Node) {
-	c.texts[name] = r.text(node)
+	c.texts[name] = r.Text(node)
 }
 
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
@@ -179,52 +176,52 @@ var idPattern = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
 func asID(r *reader, c *call, name string, node *yaml.Node) {
 	asText(r, c, name, node)
 	if id := c.texts[name]; id != "" && !idPattern.MatchString(scope{1, 1}.expand(id)) {
-		r.fail(node, "expected 1 to 128 of A-Z a-z 0-9 . _ : / -, got %q", id)
+		r.Fail(node, "expected 1 to 128 of A-Z a-z 0-9 . _ : / -, got %q", id)
 	}
 }
 
 func asTexts(r *reader, c *call, name string, node *yaml.Node) {
-	c.lists[name] = r.texts(node)
+	c.lists[name] = r.Texts(node)
 }
 
 func asNumber(least, most int64) func(*reader, *call, string, *yaml.Node) {
 	return func(r *reader, c *call, name string, node *yaml.Node) {
-		c.numbers[name] = r.number(node, least, most)
+		c.numbers[name] = r.Number(node, least, most)
 	}
 }
 
 func asLimits(r *reader, c *call, _ string, node *yaml.Node) {
 	c.limits = map[string]int64{}
-	for _, p := range r.pairs(node, "limits by lane") {
-		c.limits[p.key.Value] = r.number(p.value, 0, maxItems)
+	for _, p := range r.Pairs(node, "limits by lane") {
+		c.limits[p.Key.Value] = r.Number(p.Value, 0, maxItems)
 	}
 }
 
-func asBatch(r *reader, c *call, _ string, node *yaml.Node) { c.batch = r.flag(node) }
+func asBatch(r *reader, c *call, _ string, node *yaml.Node) { c.batch = r.Flag(node) }
 
 func asNode(r *reader, c *call, _ string, node *yaml.Node) {
-	for _, p := range r.known(node, "id, owned, total", "key", []string{"id", "owned", "total"}) {
-		switch p.key.Value {
+	for _, p := range r.Known(node, "id, owned, total", "key", []string{"id", "owned", "total"}) {
+		switch p.Key.Value {
 		case "id":
-			c.node.ID = r.text(p.value)
+			c.node.ID = r.Text(p.Value)
 		case "owned":
-			c.node.Owned = r.number(p.value, 1, maxParts)
+			c.node.Owned = r.Number(p.Value, 1, maxParts)
 		case "total":
-			c.node.Total = r.number(p.value, 1, maxParts)
+			c.node.Total = r.Number(p.Value, 1, maxParts)
 		}
 	}
 	if c.node.ID == "" || c.node.Owned < 1 || c.node.Owned > c.node.Total {
-		r.fail(node, "expected an id, and owned from 1 to total")
+		r.Fail(node, "expected an id, and owned from 1 to total")
 	}
 }
 
 func asFlag(r *reader, c *call, name string, node *yaml.Node) {
-	c.flags[name] = r.flag(node)
+	c.flags[name] = r.Flag(node)
 }
 
 func asDuration(least, most time.Duration) func(*reader, *call, string, *yaml.Node) {
 	return func(r *reader, c *call, name string, node *yaml.Node) {
-		c.durations[name] = r.duration(node, least, most)
+		c.durations[name] = r.Duration(node, least, most)
 	}
 }
 
@@ -236,7 +233,7 @@ var outcomes = map[string]admission.Outcome{
 func asOutcome(r *reader, c *call, name string, node *yaml.Node) {
 	asText(r, c, name, node)
 	if _, ok := outcomes[c.texts[name]]; !ok {
-		r.fail(node, "expected one of %s, got %s",
+		r.Fail(node, "expected one of %s, got %s",
 			strings.Join([]string{"DONE", "FAILED", "THROTTLED", "NOT_STARTED", "DEAD"}, ", "), policy.Found(node))
 	}
 }
@@ -244,30 +241,30 @@ func asOutcome(r *reader, c *call, name string, node *yaml.Node) {
 func asFinding(r *reader, c *call, name string, node *yaml.Node) {
 	asText(r, c, name, node)
 	if v := c.texts[name]; v != "hit" && v != "miss" {
-		r.fail(node, "expected hit or miss, got %s", policy.Found(node))
+		r.Fail(node, "expected hit or miss, got %s", policy.Found(node))
 	}
 }
 
 func checkSchedule(r *reader, c *call, node *yaml.Node) {
 	_, every := c.durations["every"]
 	if _, cadence := c.texts["cadence"]; every && cadence {
-		r.fail(node, "every and cadence exclude each other")
+		r.Fail(node, "every and cadence exclude each other")
 	}
 }
 
 func checkRelease(r *reader, c *call, node *yaml.Node) {
 	outcome, given := c.texts["outcome"]
 	if _, found := c.texts["result"]; found && given && outcome != "DONE" {
-		r.fail(node, "result is for outcome DONE")
+		r.Fail(node, "result is for outcome DONE")
 	}
 	if c.texts["outcome"] == "THROTTLED" {
 		return
 	}
 	if _, given := c.durations["retry_after"]; given {
-		r.fail(node, "retry_after is for outcome THROTTLED")
+		r.Fail(node, "retry_after is for outcome THROTTLED")
 	}
 	if _, given := c.texts["bucket"]; given {
-		r.fail(node, "bucket is for outcome THROTTLED")
+		r.Fail(node, "bucket is for outcome THROTTLED")
 	}
 }
 
@@ -290,8 +287,8 @@ func checkTarget(r *reader, c *call, node *yaml.Node) {
 	_, group := c.texts["group"]
 	_, tenant := c.texts["tenant"]
 	if group && !tenant {
-		r.fail(node, "a group is named together with its tenant")
+		r.Fail(node, "a group is named together with its tenant")
 	} else if given != 1 {
-		r.fail(node, "expected one of tenant, lane, bucket, got %d of them", given)
+		r.Fail(node, "expected one of tenant, lane, bucket, got %d of them", given)
 	}
 }

@@ -166,8 +166,8 @@ func (j *job) expired() {
 // requeued books due work that waits for its next attempt, or has none left.
 func (r *run) requeued(j *job) {
 	s := j.source
-	e, dead, ok := r.state.Entry(s.lane.ledger.name, s.want.tenant.id, j.key)
-	if !ok || dead {
+	e, err := r.state.GetEntry(s.lane.ledger.name, s.want.tenant.id, j.key)
+	if err != nil || e.DiedAt != 0 {
 		j.giveUp()
 		return
 	}
