@@ -103,12 +103,6 @@ func (x *examination) run() {
 	x.onlyPoolTokens = before == 0 && after > 0 && after == len(x.blocking)
 }
 
-// never says whether waiting can't help any more.
-func (x *examination) never() bool {
-	x.run()
-	return x.reason.final()
-}
-
 // fairUse tests the tenant's own buckets. What came before in its own line and
 // lacks tokens goes first.
 func (x *examination) fairUse() {

@@ -25,11 +25,9 @@ type Picture struct {
 	oneRate bool
 }
 
-// laneView is what holds everybody in a lane: by class, and by whether it takes
-// tokens only.
+// laneView is what a picture shows of a lane.
 type laneView struct {
-	own     Reason // what comes before a reason of the tenant's own
-	reasons [classCount][2]Reason
+	laneReasons
 	// readyAt is when the pool has tokens for one entry, never where it also lacks
 	// something that time alone does not free.
 	readyAt [classCount]Instant
@@ -51,7 +49,7 @@ func (s *State) Picture(at Instant, w Wall, pool string) (*Picture, *Error) {
 	}
 	v := s.shedView(p, at, w)
 	pic := &Picture{
-		Shedding: Shedding{At: v.at, Index: s.index, Revision: s.revision, Lanes: v.lanes(), Totals: v.totals()},
+		Shedding: Shedding{At: v.at, Index: s.index, Revision: s.revision, Lanes: v.laneStates(), Totals: v.totals()},
 		pool:     p, w: w, demands: s.demands.Copy(), lanes: map[*lane]laneView{}, oneRate: len(p.fairUse) == 1,
 	}
 	s.version++
@@ -62,9 +60,8 @@ func (s *State) Picture(at Instant, w Wall, pool string) (*Picture, *Error) {
 }
 
 func (v *shedView) laneView(l *lane) laneView {
-	view := laneView{own: v.laneReason(l, entitled, true)}
+	view := laneView{laneReasons: v.lanes[l.rank]}
 	for k := range classCount {
-		view.reasons[k] = [2]Reason{v.laneReason(l, k, false), v.laneReason(l, k, true)}
 		view.readyAt[k] = never
 		if !l.yielding && !l.paused && l.slotFor(k) && !v.behind(l, k) && l.grants(1) {
 			view.readyAt[k] = l.tokensAt(1, v.at)
@@ -96,7 +93,7 @@ func (p *Picture) All(f HeldFilter) iter.Seq[HeldTenant] {
 			}
 			row := r.held(p.w)
 			view := p.lanes[r.lane]
-			row.Reason = view.reason(&r.standing)
+			row.Reason = view.of(&r.standing)
 			if row.Reason == ReasonNone || f.Reason != ReasonNone && f.Reason != row.Reason {
 				return true
 			}
@@ -104,19 +101,6 @@ func (p *Picture) All(f HeldFilter) iter.Seq[HeldTenant] {
 			return yield(row)
 		})
 	}
-}
-
-// reason returns what holds a demand that stands so.
-func (v *laneView) reason(at *standing) Reason {
-	switch {
-	case at.held != ReasonNone:
-		return firstReason(at.held, v.own)
-	case at.open && at.slot:
-		return v.reasons[at.class][0]
-	case at.open:
-		return v.reasons[at.class][1]
-	}
-	return ReasonNone
 }
 
 // retryAfter returns the time after which one more of the demand's entries could be

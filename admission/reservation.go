@@ -1,5 +1,7 @@
 package admission
 
+import "math"
+
 // The first in the order that lacks nothing but the pool's tokens reserves them:
 // whatever comes after it would take them too, and waits until it is served, ends
 // or goes. So a big request is not passed by small ones for ever. Only waiters
@@ -44,17 +46,9 @@ func (s *State) costOf(p position) int64 {
 	return 1
 }
 
-// passed says whether something of the demand's would come after a position.
+// passed says whether something new of the demand's would come after a position.
 func (d *demand) passed(p position) bool {
-	own, its := d.lane.rank, p.demand.lane.rank
-	if own != its {
-		return own > its
-	}
-	k, of := d.kind(), p.demand.kind()
-	if k != of {
-		return k > of
-	}
-	return d.tagIn(k) >= p.tag
+	return positionAfter(position{tag: d.tagIn(d.kind()), seq: math.MaxUint64, demand: d}, p)
 }
 
 // positionAfter says whether a position comes after another of its pool.

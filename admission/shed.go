@@ -15,7 +15,7 @@ func (s *State) Shedding(at Instant, w Wall, q SheddingQuery) Shedding {
 	}
 	v := s.shedView(p, at, w)
 	v.call = q.Call
-	out := Shedding{At: v.at, Index: s.index, Revision: s.revision, Lanes: v.lanes(), Totals: v.totals()}
+	out := Shedding{At: v.at, Index: s.index, Revision: s.revision, Lanes: v.laneStates(), Totals: v.totals()}
 	if q.Tenant != "" {
 		out.Held = v.tenant(p.tenant(q.Tenant))
 		return out
@@ -34,15 +34,46 @@ type shedView struct {
 	// holder reserves the pool's tokens, if reserved.
 	holder   position
 	reserved bool
+	// lanes are by rank.
+	lanes []laneReasons
+}
+
+// laneReasons are what holds everybody in a lane: all of it, and by class and by
+// whether tokens are all that is needed.
+type laneReasons struct {
+	all    Reason
+	slot   [classCount]Reason
+	tokens [classCount]Reason
 }
 
 func (s *State) shedView(p *pool, at Instant, w Wall) *shedView {
 	v := &shedView{State: s, pool: p, at: max(at, s.t), w: w}
 	v.holder, v.reserved = s.reservation(p, v.at)
+	for _, l := range p.lanes {
+		own := laneReasons{all: v.laneReason(l, entitled, true)}
+		for k := range classCount {
+			own.slot[k], own.tokens[k] = v.laneReason(l, k, false), v.laneReason(l, k, true)
+		}
+		v.lanes = append(v.lanes, own)
+	}
 	return v
 }
 
-func (v *shedView) lanes() []LaneState {
+// of returns what holds a demand that stands so; something that holds everybody
+// may come before a reason of its tenant's own.
+func (r *laneReasons) of(at *standing) Reason {
+	switch {
+	case at.held != ReasonNone:
+		return firstReason(at.held, r.all)
+	case at.open && at.slot:
+		return r.slot[at.class]
+	case at.open:
+		return r.tokens[at.class]
+	}
+	return ReasonNone
+}
+
+func (v *shedView) laneStates() []LaneState {
 	rows := make([]LaneState, len(v.pool.lanes))
 	for i, l := range v.pool.lanes {
 		rows[i] = l.state(v.w)
@@ -76,18 +107,18 @@ func (v *shedView) totals() []HeldTotal {
 }
 
 func (v *shedView) laneTotals(l *lane) (n [reasonCount]int64) {
-	all := v.laneReason(l, entitled, true)
+	own := &v.lanes[l.rank]
 	for r, count := range l.held {
-		n[firstReason(Reason(r), all)] += count
+		n[firstReason(Reason(r), own.all)] += count
 	}
 	for k := range classCount {
 		open := l.open[k]
-		if why := v.laneReason(l, k, false); why == ReasonNone {
+		if why := own.slot[k]; why == ReasonNone {
 			n[why] += open.entries
 		} else {
 			n[why] += open.slot
 		}
-		if why := v.laneReason(l, k, true); why != ReasonNone {
+		if why := own.tokens[k]; why != ReasonNone {
 			n[why] += open.slotless
 		}
 	}
@@ -208,14 +239,7 @@ func (d *demandRow) held(w Wall) HeldTenant {
 
 // reason returns what holds the demand but for the call that is answered.
 func (v *shedView) reason(d *demand) Reason {
-	at := &d.row.standing
-	switch {
-	case at.held != ReasonNone: // something that holds everybody may come first
-		return firstReason(at.held, v.laneReason(d.lane, entitled, true))
-	case at.open:
-		return v.laneReason(d.lane, at.class, !at.slot)
-	}
-	return ReasonNone
+	return v.lanes[d.lane.rank].of(&d.row.standing)
 }
 
 // retryAfter returns the time after which one more of the demand could be served.

@@ -318,7 +318,8 @@ func (s *State) reviewWaiters(p *pool) {
 	}
 	var lost []*waiter
 	s.waiters.Scan(func(row *waiterRow) bool {
-		if w := row.waiter; w.demand.tenant.pool == p && s.newExamination(w.demand, w.need(), s.t).never() {
+		w := row.waiter
+		if w.demand.tenant.pool == p && s.examine(w.demand, w.need(), s.t).reason.final() {
 			lost = append(lost, w)
 		}
 		return true
