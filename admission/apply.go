@@ -24,6 +24,7 @@ func (s *State) Apply(e Entry) []Result {
 	}
 	s.settleSeats()
 	s.decide(e.Ops, results)
+	s.endWaits()
 	s.rest()
 	return results
 }
@@ -80,13 +81,12 @@ func (s *State) settleLease(op Op) Result {
 	return nil
 }
 
-// passTime lets time alone do its work: permits expire, waits and reports end,
-// tokens come, what is old is forgotten.
+// passTime lets time alone do its work: permits expire, reports end, tokens come,
+// what is old is forgotten.
 func (s *State) passTime() {
 	budget, sweeps := expireLimit, sweepLimit
 	for _, p := range s.pools.list {
 		budget = s.expire(p, budget)
-		budget = s.endWaits(p, budget)
 		s.endReports(p)
 		sweeps = s.sweep(p, sweeps)
 		s.wake(p)

@@ -105,11 +105,6 @@ func (d *dispatch) serveWaiter(at position) {
 		d.reseat(dm)
 		return
 	}
-	if w.ends() <= d.lease() { // not swept yet
-		d.endWait(w, d.refusalOf(w))
-		d.reseat(dm)
-		return
-	}
 	d.leaveOrders(dm)
 	n := w.need()
 	order := order{

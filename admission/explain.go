@@ -75,7 +75,7 @@ func (s *State) newExamination(d *demand, n need, now Instant) *examination {
 // examine tests one permit against every limit.
 func (s *State) examine(d *demand, n need, now Instant) *examination {
 	x := s.newExamination(d, n, now)
-	if holder, ok := s.reservation(x.pool, now); ok && holder.demand != d && d.passed(holder) {
+	if holder, ok := s.reservation(x.pool, now); ok && s.goesAfter(d, n, holder) {
 		x.holder = &holder
 	}
 	x.run()

@@ -37,6 +37,8 @@ type dead struct {
 	graves map[string][]*life
 	swept  map[string]int64
 	deaths int
+	// retention is that of each pool, of one that drains as it last was.
+	retention map[string]time.Duration
 	// cursors are what the cursors that were given out stand for.
 	cursors map[DeadCursor]walk
 }
@@ -49,6 +51,7 @@ type walk struct {
 
 func (d *dead) begin() {
 	d.graves, d.swept, d.cursors = map[string][]*life{}, map[string]int64{}, map[DeadCursor]walk{}
+	d.retention = map[string]time.Duration{}
 }
 
 func (d *dead) bury(h *history, x *life) {
@@ -64,10 +67,13 @@ func (d *dead) exhume(x *life) {
 // sweeps follows what is too old, by the clock that no wall moves.
 func (l *lives) sweeps(h *history) {
 	for _, p := range h.policy.Pools {
-		for _, x := range slices.Clone(l.graves[p.Name]) {
-			if h.t.Sub(x.died) >= firstOf(p.DeadRetention, 7*24*time.Hour) {
+		l.retention[p.Name] = firstOf(p.DeadRetention, 7*24*time.Hour)
+	}
+	for pool, graves := range l.graves {
+		for _, x := range slices.Clone(graves) {
+			if h.t.Sub(x.died) >= l.retention[pool] {
 				l.forget(x.lifeKey)
-				l.swept[p.Name]++
+				l.swept[pool]++
 			}
 		}
 	}

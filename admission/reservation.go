@@ -11,17 +11,26 @@ import "math"
 // reservation returns who reserves the pool's tokens at that moment, if anybody
 // does.
 func (s *State) reservation(p *pool, now Instant) (holder position, ok bool) {
+	first, waits := p.firstWaiter()
+	if !waits {
+		return first, false
+	}
+	return first, !first.demand.lane.tokensFree(s.costOf(first), now)
+}
+
+// firstWaiter returns the first waiter of the pool that lacks at most its tokens.
+func (p *pool) firstWaiter() (first position, ok bool) {
 	if p.waiting == 0 {
-		return holder, false
+		return first, false
 	}
 	for _, l := range p.lanes {
 		for k := range classCount {
-			if first, any := l.firstWaiter(k); any {
-				return first, !l.tokensFree(s.costOf(first), now)
+			if first, ok := l.firstWaiter(k); ok {
+				return first, true
 			}
 		}
 	}
-	return holder, false
+	return first, false
 }
 
 // firstWaiter returns the first waiter of the class that lacks at most tokens of
@@ -49,6 +58,16 @@ func (s *State) costOf(p position) int64 {
 // passed says whether something new of the demand's would come after a position.
 func (d *demand) passed(p position) bool {
 	return positionAfter(position{tag: d.tagIn(d.kind()), seq: math.MaxUint64, demand: d}, p)
+}
+
+// goesAfter says whether what the demand needs comes after who stands at a
+// position, which may be a waiter of its own.
+func (s *State) goesAfter(d *demand, n need, p position) bool {
+	if d != p.demand {
+		return d.passed(p)
+	}
+	first := s.headWaiter(d, p.source) // nil where it has just ended
+	return first != nil && n.seq > first.seq
 }
 
 // positionAfter says whether a position comes after another of its pool.

@@ -181,8 +181,8 @@ func (s *State) deadline(p *pool) Instant {
 	if p.waiting > 0 && p.yieldStale(s.w) {
 		return s.t
 	}
-	if holder, reserves := s.reservation(p, s.t); reserves {
-		at = min(at, holder.demand.lane.tokensAt(s.costOf(holder), s.t))
+	if first, waits := p.firstWaiter(); waits { // what it waited behind may have ended
+		at = min(at, first.demand.lane.tokensAt(s.costOf(first), s.t))
 	}
 	return at
 }

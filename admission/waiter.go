@@ -329,16 +329,20 @@ func (s *State) reviewWaiters(p *pool) {
 	}
 }
 
-// endWaits ends the waits whose time is up, oldest first.
-func (s *State) endWaits(p *pool, budget int) int {
-	for ; budget > 0; budget-- {
-		next, ok := p.deadlines.Min()
-		if !ok || next.at > s.lease() {
-			break
+// endWaits ends the waits whose time is up and that this entry could not grant,
+// oldest first. So each that ends is told what held it.
+func (s *State) endWaits() {
+	budget := expireLimit
+	for _, p := range s.pools.list {
+		for ; budget > 0; budget-- {
+			next, ok := p.deadlines.Min()
+			if !ok || next.at > s.lease() {
+				break
+			}
+			s.endWait(next.waiter, s.refusalOf(next.waiter))
 		}
-		s.endWait(next.waiter, s.refusalOf(next.waiter))
 	}
-	return budget
+	s.settleSeats()
 }
 
 // Ended returns how the waits that the last entry ended have ended, in the order
