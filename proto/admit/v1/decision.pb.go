@@ -214,7 +214,9 @@ func (*Decision_Shed) isDecision_Outcome() {}
 
 func (*Decision_WouldGrant) isDecision_Outcome() {}
 
-// WouldGrant is what a dry run finds where nothing stands in the way.
+// WouldGrant is what a dry run finds where nothing stands in the way. A pool whose
+// enforcement is SHADOW lets everything through, and does not say in a dry run
+// what it would have shed.
 type WouldGrant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lane that the request's category means.
