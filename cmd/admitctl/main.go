@@ -93,7 +93,8 @@ Data goes to stdout and talk to stderr.`,
 		a.dueCommand(), a.deadCommand(), a.demandCommand(),
 		a.tenantCommand(), a.pausableCommand("lane", "LANE", "marketing"),
 		a.pausableCommand("bucket", "BUCKET", "provider"), a.pausableCommand("group", "TENANT GROUP", "acme run-1"),
-		a.healthCommand(), a.shedCommand(), a.explainCommand(), a.simulateCommand(), a.versionCommand(), exitCodesTopic(),
+		a.healthCommand(), a.shedCommand(), a.explainCommand(), a.simulateCommand(), a.certsCommand(), a.versionCommand(),
+		exitCodesTopic(),
 	)
 	group(root)
 	return root
