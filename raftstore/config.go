@@ -20,6 +20,9 @@ type Config struct {
 	// ParkedPolls is how many NextDue calls may wait for work at once. Default
 	// 10,000.
 	ParkedPolls int
+	// Cluster makes the node a member of a cluster. Without it the node is alone
+	// and talks to nobody.
+	Cluster *Cluster
 }
 
 func (c Config) withDefaults() Config {

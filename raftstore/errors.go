@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -10,12 +11,17 @@ import (
 
 // NotLeaderError says that another node leads. Nothing was done.
 type NotLeaderError struct {
-	// LeaderAddr is where the leader can be reached.
+	// LeaderAddr is the host:port of the leader's API, or "" where only its id is
+	// known.
 	LeaderAddr string
+	// LeaderID is the leader's node id.
+	LeaderID string
 }
 
 // Error names the leader.
-func (e *NotLeaderError) Error() string { return "not the leader; the leader is " + e.LeaderAddr }
+func (e *NotLeaderError) Error() string {
+	return "not the leader; the leader is " + cmp.Or(e.LeaderAddr, e.LeaderID)
+}
 
 // OverloadedError says that a queue is full. Nothing was done.
 type OverloadedError struct {

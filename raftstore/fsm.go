@@ -118,6 +118,12 @@ func (f *fsm) read(fn func(*admission.State)) {
 	fn(f.st)
 }
 
+// index returns the index of the last entry applied.
+func (f *fsm) index() (index uint64) {
+	f.read(func(st *admission.State) { index = st.Index() })
+	return index
+}
+
 // image returns a picture of the state.
 func (f *fsm) image() *admission.Image {
 	f.mu.Lock()

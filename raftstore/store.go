@@ -75,6 +75,9 @@ func Open(cfg Config, log *slog.Logger, reg prometheus.Registerer, clk clock.Clo
 
 // openStore is Open without what follows from leading.
 func openStore(cfg Config, log *slog.Logger, reg prometheus.Registerer, clk clock.Clock) (*Store, error) {
+	if cfg.Cluster != nil {
+		return nil, errors.New("this version opens no member of a cluster of several")
+	}
 	m, err := newMetrics(reg)
 	if err != nil {
 		return nil, err

@@ -62,8 +62,8 @@ func (s *Store) unavailable() error {
 	if err := s.Err(); err != nil {
 		return errors.Join(ErrNoQuorum, err)
 	}
-	if addr, id := s.raft.LeaderWithID(); id != "" && string(id) != s.nodeID {
-		return &NotLeaderError{LeaderAddr: string(addr)}
+	if l := s.Leader(); l.NodeID != "" && l.NodeID != s.nodeID {
+		return &NotLeaderError{LeaderAddr: l.GRPCAddr, LeaderID: l.NodeID}
 	}
 	return ErrNoQuorum
 }

@@ -1,0 +1,58 @@
+package raftstore
+
+import (
+	"crypto/tls"
+	"net"
+	"time"
+)
+
+// Cluster makes a store a member of a cluster: it says where the others are and
+// how to talk to them.
+type Cluster struct {
+	// Listener is the peer port, already bound. The store closes it.
+	Listener net.Listener
+	// Advertise is the host:port at which other members dial the peer port.
+	Advertise string
+	// GRPCAddr is the host:port of this node's API, told to the others.
+	GRPCAddr string
+	// TLS has the node's certificate and, in RootCAs, the authorities that issue
+	// those of all members. The certificate names its node by the URI
+	// spiffe://DOMAIN/admit/node/NAME; hosts in it don't matter. Required.
+	TLS *tls.Config
+	// Join are the peer addresses at which to look for a cluster. This node's own
+	// may be among them.
+	Join []string
+	// Expect founds a cluster once so many nodes without one see each other. With
+	// 0 this node founds none and waits to be taken in; with 1 it founds one by
+	// itself. It matters only to a node that has no data yet, and to none where a
+	// cluster is found at Join.
+	Expect int
+	// ElectionTimeout is how long a leader may be silent before the others elect
+	// another, and what all other times of the protocol follow from. Default 1 s;
+	// more is for slow machines.
+	ElectionTimeout time.Duration
+}
+
+// Leader says who leads; zero where nobody is known to.
+type Leader struct {
+	NodeID string
+	// GRPCAddr is where its API is, or "" while that is not known.
+	GRPCAddr string
+}
+
+// Member is one node of the cluster.
+type Member struct {
+	NodeID string
+	// PeerAddr and GRPCAddr are where it listens for members and for callers. A lone
+	// node has neither, and of one that was not heard of GRPCAddr may be unknown.
+	PeerAddr, GRPCAddr string
+	// Voter says whether it counts for a quorum: it does not before it has caught up.
+	Voter  bool
+	Leader bool
+	// Reachable says whether it answered just now; LastContact is how long ago this
+	// node last heard of it, or -1 if it never has.
+	Reachable   bool
+	LastContact time.Duration
+	// Applied is the index of the last log entry that it had applied when last asked.
+	Applied uint64
+}
