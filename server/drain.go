@@ -41,19 +41,19 @@ func (d *drain) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// drainedStream is a stream whose context ends with the drain.
-type drainedStream struct {
+// contextStream is a stream with another context.
+type contextStream struct {
 	grpc.ServerStream
 	ctx context.Context
 }
 
-func (s *drainedStream) Context() context.Context { return s.ctx }
+func (s *contextStream) Context() context.Context { return s.ctx }
 
 // streamInterceptor ends streams with the drain.
 func (d *drain) streamInterceptor(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	ctx, end := d.wait(stream.Context(), true)
 	defer end()
-	err := handler(srv, &drainedStream{stream, ctx})
+	err := handler(srv, &contextStream{stream, ctx})
 	if err != nil && stream.Context().Err() == nil && d.ctx.Err() != nil {
 		return statusError(raftstore.ErrShuttingDown, true)
 	}

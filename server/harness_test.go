@@ -15,6 +15,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
@@ -59,17 +60,22 @@ func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func start(t *testing.T, store Store) *harness {
 	t.Helper()
+	return startWith(t, store, Options{}, insecure.NewCredentials())
+}
+
+func startWith(t *testing.T, store Store, opts Options, creds credentials.TransportCredentials) *harness {
+	t.Helper()
 	h := &harness{reg: prometheus.NewRegistry(), log: &lockedBuffer{}}
 	log := slog.New(slog.NewTextHandler(h.log, nil))
 	var err error
-	if h.server, err = New(store, log, h.reg); err != nil {
+	if h.server, err = New(store, opts, log, h.reg); err != nil {
 		t.Fatal(err)
 	}
 	l := bufconn.Listen(1 << 20)
 	served := make(chan error, 1)
 	go func() { served <- h.server.Serve(l) }()
 	h.conn, err = grpc.NewClient("passthrough:///bufconn",
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(creds),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
 	if err != nil {
 		t.Fatal(err)

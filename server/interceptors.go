@@ -14,9 +14,9 @@ import (
 )
 
 // interceptors go round each handler, outermost first: metrics and the log see
-// every call as its caller does; errors become statuses within them; innermost
-// a panic becomes an error like others.
-func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics, drain *drain) []grpc.ServerOption {
+// every call as its caller does; errors become statuses within them; who is not
+// known comes no further; innermost a panic becomes an error like others.
+func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics, drain *drain, gate checkpoint) []grpc.ServerOption {
 	logger := callLogger(log)
 	opts := []logging.Option{
 		logging.WithLogOnEvents(logging.FinishCall),
@@ -30,6 +30,7 @@ func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics, drain *drain)
 			calls.UnaryServerInterceptor(),
 			logging.UnaryServerInterceptor(logger, opts...),
 			statusInterceptor,
+			gate.unary,
 			decodeInterceptor,
 			recovery.UnaryServerInterceptor(onPanic),
 		),
@@ -38,6 +39,7 @@ func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics, drain *drain)
 			logging.StreamServerInterceptor(logger, opts...),
 			drain.streamInterceptor,
 			statusStreamInterceptor,
+			gate.stream,
 			recovery.StreamServerInterceptor(onPanic),
 		),
 	}

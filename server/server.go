@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
@@ -42,16 +44,25 @@ type Server struct {
 	drain  *drain
 }
 
+// Options are what depends on where a server runs.
+type Options struct {
+	// TLS is how connections are encrypted; nil for plain text.
+	TLS *tls.Config
+	// Guard says who calls; with nil everybody may.
+	Guard Guard
+}
+
 // New returns a server over a store. Its metrics go to reg; it is an error if
 // reg has them already.
-func New(store Store, log *slog.Logger, reg prometheus.Registerer) (*Server, error) {
+func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer) (*Server, error) {
 	calls := grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram())
 	decisions := newMetrics()
 	if err := register(reg, append(decisions.collectors(), calls, newStateCollector(store))...); err != nil {
 		return nil, err
 	}
 	drain := newDrain()
-	g := grpc.NewServer(append(transportLimits(), interceptors(log, calls, drain)...)...)
+	g := grpc.NewServer(slices.Concat(transportLimits(), encryption(opts.TLS),
+		interceptors(log, calls, drain, checkpoint{opts.Guard}))...)
 	s := &Server{grpc: g, drain: drain}
 	admitv1.RegisterAdmissionServiceServer(g, &admissionService{store: store, metrics: decisions, drain: drain})
 	admitv1.RegisterDueWorkServiceServer(g, newDueWorkService(store))
@@ -79,6 +90,13 @@ func transportLimits() []grpc.ServerOption {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveInterval, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 	}
+}
+
+func encryption(cfg *tls.Config) []grpc.ServerOption {
+	if cfg == nil {
+		return nil
+	}
+	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(cfg))}
 }
 
 func register(reg prometheus.Registerer, collectors ...prometheus.Collector) error {

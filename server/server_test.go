@@ -351,7 +351,7 @@ func TestReflectionListsTheServices(t *testing.T) {
 func TestNewRefusesARegistryInUse(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(newMetrics().collectors()...)
-	if _, err := New(newFakeStore(), discard(), reg); err == nil {
+	if _, err := New(newFakeStore(), Options{}, discard(), reg); err == nil {
 		t.Error("two servers share a registry")
 	}
 }

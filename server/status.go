@@ -55,6 +55,9 @@ func newStatus(err error, retrySafe bool) *status.Status {
 	// First, because it may come with the reason why the rest was not done.
 	case errors.Is(err, raftstore.ErrOutcomeUnknown):
 		return unknownOutcome(retrySafe)
+	case errors.Is(err, errUnauthenticated):
+		return build(codes.Unauthenticated, admitv1.ErrorReason_ERROR_REASON_UNAUTHENTICATED,
+			"the call has neither a token nor a certificate that this node knows", nil)
 	case errors.As(err, &fields):
 		return fieldStatus(fields)
 	case errors.As(err, &undecided) && coreCode(undecided.Reason) != codes.Internal:

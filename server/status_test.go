@@ -69,6 +69,7 @@ var errorTable = []struct {
 		want: told{code: codes.ResourceExhausted, reason: "OVERLOADED", retry: 70 * time.Millisecond}},
 	{name: "shutting down", err: raftstore.ErrShuttingDown,
 		want: told{code: codes.Unavailable, reason: "SHUTTING_DOWN", retry: retryLater}},
+	{name: "a caller nobody knows", err: errUnauthenticated, want: told{code: codes.Unauthenticated, reason: "UNAUTHENTICATED"}},
 	{name: "deadline", err: context.DeadlineExceeded, want: told{code: codes.DeadlineExceeded}},
 	{name: "cancelled", err: context.Canceled, want: told{code: codes.Canceled}},
 	{name: "anything else", err: errors.New("disk at /secret/path is gone"), want: told{code: codes.Internal, reason: "INTERNAL"}},

@@ -48,6 +48,7 @@ var layers = []layer{
 	{pkg: "./internal/logging", why: leafWhy},
 	{pkg: "./internal/buildinfo", why: leafWhy},
 	{pkg: "./internal/certs", why: leafWhy},
+	{pkg: "./internal/tokens", why: leafWhy},
 	{pkg: "./internal/archtest", why: "it looks at the packages from outside"},
 	{pkg: "./internal/benchmarks", why: "it runs the core's benchmarks from outside"},
 	{pkg: "./internal/mutants", why: "it breaks the core's sources from outside"},
@@ -95,7 +96,7 @@ var layers = []layer{
 			{pkg: "./server/...", why: "internal/node puts the parts together"},
 		}},
 	{pkg: "./cmd/admitctl/...", why: "the tool is a client, with the core's scenarios and simulations built in",
-		may: []string{"./client", "./internal/scenario", "./internal/simulate", "./internal/policy", "./proto/admit/v1", "./internal/buildinfo", "./internal/certs"},
+		may: []string{"./client", "./internal/scenario", "./internal/simulate", "./internal/policy", "./proto/admit/v1", "./internal/buildinfo", "./internal/certs", "./internal/tokens"},
 		tests: []string{
 			"./internal/node", "./internal/config", // to run against a real node
 		},

@@ -123,7 +123,7 @@ func (n *Node) openStore(context.Context) (err error) {
 }
 
 func (n *Node) serveGRPC(context.Context) (err error) {
-	if n.server, err = server.New(n.store, n.log, n.reg); err != nil {
+	if n.server, err = server.New(n.store, server.Options{}, n.log, n.reg); err != nil {
 		return err
 	}
 	n.onStop(n.server.Stop)

@@ -78,6 +78,9 @@ const (
 	// FAILED_PRECONDITION. The request was issued so long ago that its request_id
 	// may have been forgotten: whether it was granted is not known any more.
 	ErrorReason_ERROR_REASON_STALE_REQUEST ErrorReason = 16
+	// UNAUTHENTICATED. The call came with no token and over no certificate that the
+	// node knows.
+	ErrorReason_ERROR_REASON_UNAUTHENTICATED ErrorReason = 22
 )
 
 // Enum value maps for ErrorReason.
@@ -102,6 +105,7 @@ var (
 		14: "ERROR_REASON_SHUTTING_DOWN",
 		15: "ERROR_REASON_INTERNAL",
 		16: "ERROR_REASON_STALE_REQUEST",
+		22: "ERROR_REASON_UNAUTHENTICATED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":       0,
@@ -123,6 +127,7 @@ var (
 		"ERROR_REASON_SHUTTING_DOWN":     14,
 		"ERROR_REASON_INTERNAL":          15,
 		"ERROR_REASON_STALE_REQUEST":     16,
+		"ERROR_REASON_UNAUTHENTICATED":   22,
 	}
 )
 
@@ -157,7 +162,7 @@ var File_admit_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_admit_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1badmit/v1/error_reason.proto\x12\badmit.v1*\xe9\x04\n" +
+	"\x1badmit/v1/error_reason.proto\x12\badmit.v1*\x8b\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -178,7 +183,8 @@ const file_admit_v1_error_reason_proto_rawDesc = "" +
 	"\x17ERROR_REASON_OVERLOADED\x10\r\x12\x1e\n" +
 	"\x1aERROR_REASON_SHUTTING_DOWN\x10\x0e\x12\x19\n" +
 	"\x15ERROR_REASON_INTERNAL\x10\x0f\x12\x1e\n" +
-	"\x1aERROR_REASON_STALE_REQUEST\x10\x10B0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
+	"\x1aERROR_REASON_STALE_REQUEST\x10\x10\x12 \n" +
+	"\x1cERROR_REASON_UNAUTHENTICATED\x10\x16B0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
 var (
 	file_admit_v1_error_reason_proto_rawDescOnce sync.Once
