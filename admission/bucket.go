@@ -82,7 +82,15 @@ const never = Instant(math.MaxInt64)
 // readyAt returns when the bucket, settled, will hold n tokens above leave if
 // nothing takes any, or never.
 func (b *bucketState) readyAt(spec *bucketSpec, n, leave int64) Instant {
-	if spec.blocked || b.pausedByHand {
+	if spec.blocked {
+		return never
+	}
+	return b.refilledAt(spec, n, leave)
+}
+
+// refilledAt returns the same of a bucket that may be blocked: it refills.
+func (b *bucketState) refilledAt(spec *bucketSpec, n, leave int64) Instant {
+	if b.pausedByHand {
 		return never
 	}
 	short := b.used + n + leave - spec.capacity
@@ -194,7 +202,7 @@ func (b *bucketState) fullAt(spec *bucketSpec) Instant {
 		}
 		return max(b.pausedUntil, quiet)
 	}
-	return max(b.readyAt(spec, spec.capacity, 0), quiet)
+	return max(b.refilledAt(spec, spec.capacity, 0), quiet)
 }
 
 // untilMillis returns the time from now to at, rounded up to a millisecond, at

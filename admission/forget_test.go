@@ -21,3 +21,14 @@ func TestATermForgetsNobodyInItsOwnEntry(t *testing.T) {
 	s.apply(time.Second)
 	want(t, "tenants", s.tenants.Len(), 1)
 }
+
+// A blocked bucket refills as ever: it keeps nobody for good.
+func TestABlockedBucketKeepsNoTenant(t *testing.T) {
+	pool := PoolPolicy{Buckets: []BucketPolicy{{Name: "b", Scope: ScopeTenant, Capacity: 5, Refill: 1, Period: time.Second}}}
+	s := tell(t, pool)
+	s.release(s.granted("passing").Token)
+	pool.Overrides = []TenantPolicy{{ID: "passing", Buckets: map[string]BucketOverride{"b": {Blocked: true}}}}
+	s.put(pool)
+	s.wait(time.Second)
+	want(t, "tenants", s.tenants.Len(), 0)
+}

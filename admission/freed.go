@@ -45,6 +45,8 @@ func (x *examination) heldBy(l Limit, p *permitRow) bool {
 		return own && p.lock == x.need.lock
 	case "dedupe_key":
 		return own && p.job == x.need.job
+	case "lane_max_active":
+		return own && !p.uncounted && x.demand.tenant.countsLane(p.demand.lane, l.Capacity)
 	case "leave_slots":
 		return !p.uncounted && x.pool.leaves(p.demand.lane, l.Reserve)
 	}
@@ -55,6 +57,16 @@ func (x *examination) heldBy(l Limit, p *permitRow) bool {
 func (p *pool) leaves(of *lane, reserve int64) bool {
 	for _, above := range p.lanes[:of.rank+1] {
 		if above.leaveSlots == reserve {
+			return true
+		}
+	}
+	return false
+}
+
+// countsLane says whether permits of the lane count in a cap of so many.
+func (t *tenant) countsLane(of *lane, limit int64) bool {
+	for rank, most := range t.share.laneMax {
+		if rank <= of.rank && most == limit {
 			return true
 		}
 	}

@@ -1,6 +1,9 @@
 package admission
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // A tenant that had its cycle is told so even where the call was full as well.
 func TestCycleCapIsToldBeforeBatchFull(t *testing.T) {
@@ -16,4 +19,15 @@ func TestCycleCapIsToldBeforeBatchFull(t *testing.T) {
 		}
 		want(t, "reason of "+row.Tenant, row.Reason, reason)
 	}
+}
+
+// A permit above a lane's cap does not count in it, so its end frees nothing.
+func TestALaneCapIsFreedByItsOwnLanes(t *testing.T) {
+	s := tell(t, PoolPolicy{
+		Lanes: []LanePolicy{{Name: "high"}, {Name: "low"}}, Categories: map[string]string{"urgent": "high"},
+		Defaults: TenantPolicy{LaneMaxActive: map[string]int64{"low": 1}},
+	})
+	s.acquire(&Acquire{Pool: "p", Tenant: "a", Category: "urgent", Cost: 1, TTL: time.Second})
+	s.acquire(&Acquire{Pool: "p", Tenant: "a", Cost: 1, TTL: time.Minute})
+	want(t, "earliest expiry", s.shed("a", LaneCap).EarliestExpiry, time.Minute)
 }
