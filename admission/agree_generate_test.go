@@ -120,7 +120,7 @@ func (g *generator) op() admission.Op {
 	g.nonce++
 	switch pick(g, "op",
 		"next", "acquire", "release", "schedule", "next", "acquire", "release", "schedule", "again",
-		"next", "acquire", "release", "schedule", "renew", "unschedule", "control") {
+		"next", "acquire", "release", "schedule", "renew", "unschedule", "control", "put") {
 	case "again":
 		return g.again()
 	case "acquire":
@@ -133,6 +133,8 @@ func (g *generator) op() admission.Op {
 		return g.release()
 	case "renew":
 		return &admission.Renew{TTL: g.ttl(), Tokens: list(g, "tokens", 1, 2, g.token)}
+	case "put":
+		return g.putTenants()
 	case "unschedule":
 		return admission.Unschedule{Pool: g.pool(), Tenant: g.tenant(), Key: g.key()}
 	default:

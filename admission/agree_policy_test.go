@@ -36,12 +36,16 @@ func (g *generator) drawPool(name string) admission.PoolPolicy {
 		},
 	}
 	p.Limits = admission.LimitsPolicy{
-		Entries:          pick[int64](g, "entries", 0, 0, 0, 9, 5),
+		Entries:          pick[int64](g, "entries", 0, 0, 0, 10, 5),
 		EntriesPerTenant: pick[int64](g, "entries per tenant", 0, 4, 3),
 		Tenants:          pick[int64](g, "tenants", 0, 0, 0, 3, 1),
 		RequestIDs:       pick[int64](g, "request ids", 0, 0, 0, 4, 2),
 		EndedPermits:     pick[int64](g, "ended permits", 0, 0, 0, 4, 1),
+
+		NewTenantsPerSecond: pick[int64](g, "new tenants", 0, 0, 0, 1, 2),
+		TenantRows:          pick[int64](g, "tenant rows", 0, 0, 2, 1),
 	}
+	p.RefuseUnknown = g.chance(6, "refuses unknown")
 	for _, bucket := range bucketNames {
 		if g.chance(3, "bucket") {
 			p.Buckets = append(p.Buckets, g.drawBucket(bucket))
@@ -131,6 +135,9 @@ func (g *generator) drawTenant(p *admission.PoolPolicy, id string) admission.Ten
 	}
 	if len(p.Lanes) > 0 && g.chance(3, "own lane") {
 		t.Lane = pick(g, "tenant lane", p.Lanes...).Name
+	}
+	if len(p.Lanes) > 0 && g.chance(3, "lane cap") {
+		t.LaneMaxActive = map[string]int64{pick(g, "capped lane", p.Lanes...).Name: pick[int64](g, "lane max active", 1, 2)}
 	}
 	if id == "" {
 		return t

@@ -72,6 +72,9 @@ func (p *naivePool) facts(f *facts) {
 		f.add("lane %s/%s paused %v yielding %v floors %d %d", p.policy.Name, l.name, l.paused, l.yielding,
 			l.orders[0].floor, l.orders[1].floor)
 	}
+	for _, row := range p.puts {
+		f.add("put %s/%s", p.policy.Name, row.ID)
+	}
 	for _, e := range p.entries {
 		f.add("entry %s/%s/%s in %s due %d first %d attempts %d unstarted %d dead %v", p.policy.Name, e.tenant, e.spec.Key, e.lane,
 			e.due, e.first, e.attempts, e.unstarted, e.dead)
@@ -107,6 +110,8 @@ func coreFacts(core *admission.State) facts {
 				floors[r.Name+"/"+l.Name] = l.Floors
 				f.add("lane %s/%s paused %v yielding %v floors %d %d", r.Name, l.Name, l.Paused, l.Yielding, l.Floors[0], l.Floors[1])
 			}
+		case admission.PutRow:
+			f.add("put %s/%s", r.Pool, r.Tenant.ID)
 		case admission.TenantRow:
 			tenants[r.Num] = r
 			f.add("tenant %s/%s paused %v", r.Pool, r.ID, r.Paused)

@@ -178,6 +178,7 @@ func (a *agreement) pool(at admission.Instant, w admission.Wall, p *naivePool) {
 	health := a.n.health(at, w, p)
 	a.same("health of "+name, []admission.PoolHealth{health}, a.core.Health(at, w, name))
 	a.seen["views with skipped boundaries"] += int(min(health.Skipped, 1))
+	a.same("limits of "+name, a.n.limitUse(p, at), a.core.Limits(at, name))
 	a.same("next due in "+name, a.n.nextDueIn(name, w), a.core.NextDueIn(name, w))
 	for _, tenant := range tenantNames {
 		got := a.core.Shedding(at, w, admission.SheddingQuery{Pool: name, Tenant: tenant, HeldRows: 1})

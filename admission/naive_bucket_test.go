@@ -35,7 +35,7 @@ func (p *naivePool) bucketTerms(i int, tenant string) naiveTerms {
 		return terms
 	}
 	o, ok := p.terms(tenant).Buckets[b.Name]
-	if !ok {
+	if !ok || p.misfit(b.Name, o) != fits {
 		return terms
 	}
 	terms.capacity = orElse(o.Capacity, terms.capacity)

@@ -126,9 +126,9 @@ func (n *naive) open(op *admission.Acquire, position uint32) *naiveAsk {
 		ask.res.Err = noPool(op.Pool)
 		return ask
 	}
-	lane, ok := p.laneOf(op.Tenant, op.Category)
-	if !ok {
-		ask.res.Err = noCategory(op.Pool, op.Category)
+	lane, err := p.laneOf(op.Tenant, op.Category)
+	if err != nil {
+		ask.res.Err = err
 		return ask
 	}
 	ask.d = p.tenant(op.Tenant).demand(lane)
@@ -284,7 +284,7 @@ func (n *naive) decide(p *naivePool, turn naiveTurn, reserved []naiveLimit) {
 	limits := n.limits(p, op.Tenant, turn.d.lane, wantOf(op), n.t)
 	limits = append(limits, n.lockLimits(p, op)...)
 	limits = append(limits, n.duplicates(p, op, n.t)...)
-	limits = append(limits, n.memoryLimits(p, op)...)
+	limits = append(limits, n.memoryLimits(p, op, turn.d.lane)...)
 	limits = n.ahead(p, turn, limits, reserved)
 	if len(limits) > 0 && op.MaxWait > 0 && !answered(limits) && !p.policy.Shadow {
 		full := n.queueLimits(p, op.Tenant)
@@ -419,6 +419,6 @@ func (n *naive) issue(p *naivePool, turn naiveTurn, cost int64) *naivePermit {
 		pool: p, tenant: turn.d.tenant.id, lane: turn.d.lane, cost: cost,
 	}
 	n.permits = append(n.permits, permit)
-	turn.d.tenant.meet()
+	n.meet(p, turn.d.tenant)
 	return permit
 }

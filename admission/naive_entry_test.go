@@ -65,11 +65,9 @@ func (n *naive) scheduleOne(p *naivePool, spec admission.EntrySpec) admission.Sc
 	if old != nil && sameSpec(old.spec, spec) {
 		return admission.ScheduledEntry{Status: admission.ScheduleUnchanged}
 	}
-	lane, ok := p.laneOf(spec.Tenant, spec.Category)
-	if !ok {
-		return admission.ScheduledEntry{
-			Status: admission.ScheduleError, Err: noCategory(p.policy.Name, spec.Category),
-		}
+	lane, err := p.laneOf(spec.Tenant, spec.Category)
+	if err != nil {
+		return admission.ScheduledEntry{Status: admission.ScheduleError, Err: err}
 	}
 	cadence, ok := p.cadence(spec.Cadence)
 	if !ok {
@@ -78,7 +76,7 @@ func (n *naive) scheduleOne(p *naivePool, spec admission.EntrySpec) admission.Sc
 		}
 	}
 	if old == nil {
-		if reason := n.noRoom(p, spec.Tenant); reason != admission.ReasonNone {
+		if reason := n.noRoom(p, spec.Tenant, lane); reason != admission.ReasonNone {
 			return admission.ScheduledEntry{Status: admission.ScheduleShed, Reason: reason}
 		}
 	}
@@ -97,7 +95,7 @@ func (n *naive) scheduleOne(p *naivePool, spec admission.EntrySpec) admission.Sc
 	}
 	p.entries = append(p.entries, e)
 	p.tenant(spec.Tenant).demand(lane)
-	p.tenant(spec.Tenant).meet()
+	n.meet(p, p.tenant(spec.Tenant))
 	return admission.ScheduledEntry{Status: status}
 }
 
@@ -124,7 +122,7 @@ func noCategory(pool, category string) *admission.Error {
 }
 
 // noRoom says why a new entry of a tenant is one too many, if it is.
-func (n *naive) noRoom(p *naivePool, tenant string) admission.Reason {
+func (n *naive) noRoom(p *naivePool, tenant, lane string) admission.Reason {
 	var own int64
 	for _, e := range p.entries {
 		if e.tenant == tenant {
@@ -132,9 +130,10 @@ func (n *naive) noRoom(p *naivePool, tenant string) admission.Reason {
 		}
 	}
 	switch {
-	case int64(len(p.entries)) >= p.policy.Limits.Entries, own >= p.policy.Limits.EntriesPerTenant:
+	case int64(len(p.entries)) >= p.part(lane, p.policy.Limits.Entries),
+		own >= p.part(lane, p.policy.Limits.EntriesPerTenant):
 		return admission.QueueFull
-	case n.full(p, tenant):
+	case n.full(p, tenant, lane):
 		return admission.Cardinality
 	}
 	return admission.ReasonNone

@@ -67,7 +67,7 @@ func (n *naive) ownLimits(p *naivePool, tenant, lane string, want naiveWant, at 
 	if want.rateOnly {
 		return all
 	}
-	return append(all, n.tenantSlots(p, tenant)...)
+	return append(all, n.tenantSlots(p, tenant, lane)...)
 }
 
 func ownLimit(limits []naiveLimit) bool {
@@ -154,16 +154,24 @@ func (n *naive) slotLimit(p *naivePool, l naiveLimit, holds func(*naivePermit) b
 	return []naiveLimit{l}
 }
 
-func (n *naive) tenantSlots(p *naivePool, tenant string) []naiveLimit {
-	most := p.terms(tenant).MaxActive
-	if most == 0 {
-		return nil
+func (n *naive) tenantSlots(p *naivePool, tenant, lane string) []naiveLimit {
+	terms := p.terms(tenant)
+	var all []naiveLimit
+	add := func(name string, most int64, reason admission.Reason, top int) {
+		if most == 0 {
+			return
+		}
+		his := func(permit *naivePermit) bool {
+			return permit.pool == p && !permit.uncounted && permit.tenant == tenant && p.rank(permit.lane) >= top
+		}
+		l := admission.Limit{Name: name, Scope: admission.ScopeTenant, Capacity: most}
+		all = append(all, n.slotLimit(p, naiveLimit{Limit: l, reason: reason, own: true, frees: his}, his)...)
 	}
-	his := func(permit *naivePermit) bool {
-		return permit.pool == p && !permit.uncounted && permit.tenant == tenant
+	add("max_active", terms.MaxActive, admission.TenantCap, 0)
+	for rank, l := range p.policy.Lanes[:p.rank(lane)+1] {
+		add("lane_max_active", terms.LaneMaxActive[l.Name], admission.LaneCap, rank)
 	}
-	l := admission.Limit{Name: "max_active", Scope: admission.ScopeTenant, Capacity: most}
-	return n.slotLimit(p, naiveLimit{Limit: l, reason: admission.TenantCap, own: true, frees: his}, his)
+	return all
 }
 
 func (n *naive) poolSlots(p *naivePool, tenant, lane string, at admission.Instant) []naiveLimit {
@@ -190,7 +198,7 @@ func (n *naive) poolSlots(p *naivePool, tenant, lane string, at admission.Instan
 }
 
 // memoryLimits are those of what a pool may remember.
-func (n *naive) memoryLimits(p *naivePool, op *admission.Acquire) []naiveLimit {
+func (n *naive) memoryLimits(p *naivePool, op *admission.Acquire, lane string) []naiveLimit {
 	all := n.dedupeLimits(p, op)
 	add := func(name string, most, used int64, wait time.Duration) {
 		all = append(all, naiveLimit{reason: admission.Cardinality, Limit: admission.Limit{
@@ -202,10 +210,7 @@ func (n *naive) memoryLimits(p *naivePool, op *admission.Acquire) []naiveLimit {
 		last := ids[int64(len(ids))-most] // with which there is room again
 		add("limits.request_ids", most, int64(len(ids)), millis(naiveWindow-n.t.Sub(last.at)))
 	}
-	if n.full(p, op.Tenant) {
-		add("limits.tenants", p.policy.Limits.Tenants, n.strangers(p), admission.Absent)
-	}
-	return all
+	return append(all, n.closed(p, op.Tenant, lane)...)
 }
 
 // first is the reason that is told of several.

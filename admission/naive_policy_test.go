@@ -97,6 +97,8 @@ func filled(p admission.PoolPolicy) admission.PoolPolicy {
 	p.Limits.EndedPermits = orElse(p.Limits.EndedPermits, 100_000)
 	p.Limits.Waiting = orElse(p.Limits.Waiting, 10_000)
 	p.Limits.WaitingPerTenant = orElse(p.Limits.WaitingPerTenant, 1_000)
+	p.Limits.NewTenantsPerSecond = orElse(p.Limits.NewTenantsPerSecond, 1000)
+	p.Limits.TenantRows = orElse(p.Limits.TenantRows, 100_000)
 	p.Limits.DedupeKeys = orElse(p.Limits.DedupeKeys, 1_000_000)
 	p.LockMaxActive = orElse(p.LockMaxActive, 1)
 	p.DoneRetention = orElse(p.DoneRetention, 24*time.Hour)
@@ -124,7 +126,7 @@ func (n *naive) adopt(before []*naivePool, policy admission.PoolPolicy) *naivePo
 			return p
 		}
 	}
-	p := &naivePool{policy: policy}
+	p := &naivePool{policy: policy, newcomers: newNaiveBucket()}
 	for _, l := range policy.Lanes {
 		p.lanes = append(p.lanes, &naiveLane{name: l.Name})
 	}
@@ -147,12 +149,8 @@ func (n *naive) change(p *naivePool, policy admission.PoolPolicy) {
 	for i, b := range policy.Buckets {
 		p.buckets = append(p.buckets, n.changeBucket(old.buckets, &old, p, b, i, ""))
 	}
+	p.newcomers.change(old.newcomerTerms(), p.newcomerTerms(), n.t)
 	for _, t := range p.tenants {
-		buckets := t.buckets
-		t.buckets = nil
-		for i, b := range policy.Buckets {
-			t.buckets = append(t.buckets, n.changeBucket(buckets, &old, p, b, i, t.id))
-		}
 		kept := t.demands[:0]
 		for _, d := range t.demands {
 			if p.lane(d.lane) != nil {
@@ -160,8 +158,18 @@ func (n *naive) change(p *naivePool, policy admission.PoolPolicy) {
 			}
 		}
 		t.demands = kept
-		n.touch(p, t)
+		n.changeTenant(&old, p, t)
 	}
+}
+
+// changeTenant gives a tenant the share that it has now.
+func (n *naive) changeTenant(old, now *naivePool, t *naiveTenant) {
+	buckets := t.buckets
+	t.buckets = nil
+	for i, b := range now.policy.Buckets {
+		t.buckets = append(t.buckets, n.changeBucket(buckets, old, now, b, i, t.id))
+	}
+	n.touch(now, t)
 }
 
 // changeBucket returns the bucket that goes on under terms i of the new policy:
@@ -208,10 +216,11 @@ func (n *naive) pause(op admission.Pause) *admission.PauseResult {
 	}
 	switch op.Kind {
 	case admission.TargetTenant:
-		if !op.Resume && n.full(p, op.Name) {
-			return &admission.PauseResult{Err: &admission.Error{Reason: admission.LimitReached}}
+		t := p.tenant(op.Name)
+		if err := n.unable(p, t, op.Resume); err != nil {
+			return &admission.PauseResult{Err: err}
 		}
-		n.pauseTenant(p, p.tenant(op.Name), op.Resume)
+		n.pauseTenant(p, t, op.Resume)
 		return &admission.PauseResult{}
 	case admission.TargetLane:
 		if l := p.lane(op.Name); l != nil {
@@ -231,6 +240,18 @@ func (n *naive) pause(op admission.Pause) *admission.PauseResult {
 	}}
 }
 
+// unable says why an operator can't name a tenant, or nothing.
+func (n *naive) unable(p *naivePool, t *naiveTenant, resume bool) *admission.Error {
+	if t.known {
+		return nil
+	}
+	err := p.refused(t.id)
+	if err == nil && !resume && n.full(p, t.id, p.policy.Lanes[0].Name) {
+		err = &admission.Error{Reason: admission.LimitReached}
+	}
+	return err
+}
+
 // pauseTenant holds a tenant, or lifts every pause that holds it.
 func (n *naive) pauseTenant(p *naivePool, t *naiveTenant, resume bool) {
 	t.paused = !resume
@@ -239,7 +260,9 @@ func (n *naive) pauseTenant(p *naivePool, t *naiveTenant, resume bool) {
 			b.hold(p.bucketTerms(i, t.id), n.t, resume)
 		}
 	}
-	t.known = t.known || t.paused
+	if t.paused {
+		n.introduce(p, t)
+	}
 	n.touch(p, t)
 }
 

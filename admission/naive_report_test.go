@@ -25,9 +25,9 @@ func (n *naive) reportDemand(op *admission.ReportDemand) *admission.ReportResult
 	if p == nil {
 		return &admission.ReportResult{Err: noPool(op.Pool)}
 	}
-	lane, ok := p.laneOf(op.Tenant, op.Category)
-	if !ok {
-		return &admission.ReportResult{Err: noCategory(op.Pool, op.Category)}
+	lane, err := p.laneOf(op.Tenant, op.Category)
+	if err != nil {
+		return &admission.ReportResult{Err: err}
 	}
 	n.note(p, op.Tenant, lane, op.Backlog, op.TTL)
 	return &admission.ReportResult{}
@@ -35,12 +35,14 @@ func (n *naive) reportDemand(op *admission.ReportDemand) *admission.ReportResult
 
 // note replaces what a tenant reported in a lane.
 func (n *naive) note(p *naivePool, tenant, lane string, backlog int64, ttl time.Duration) {
-	if n.full(p, tenant) {
+	if n.full(p, tenant, lane) {
 		return
 	}
 	t := p.tenant(tenant)
 	t.demand(lane).report = naiveReport{backlog, n.t.Add(orElse(ttl, 5*time.Second))}
-	t.known = t.known || backlog > 0
+	if backlog > 0 {
+		n.introduce(p, t)
+	}
 	n.touch(p, t)
 }
 

@@ -7,36 +7,51 @@ import (
 	"github.com/admitd/admit/admission"
 )
 
-// terms are a tenant's share and limits, with nothing left open.
+// terms are a tenant's share and limits, with nothing left open. What a row has
+// that the pool has no more is left out.
 func (p *naivePool) terms(tenant string) admission.TenantPolicy {
 	terms := p.policy.Defaults
-	for _, o := range p.policy.Overrides {
-		if o.ID != tenant {
-			continue
-		}
-		if o.Weight != 0 {
-			terms.Weight = o.Weight
-		}
-		if o.PreferredActive != nil {
-			terms.PreferredActive = o.PreferredActive
-		}
-		if o.MaxActive != 0 {
-			terms.MaxActive = o.MaxActive
-		}
-		if o.Lane != "" {
-			terms.Lane = o.Lane
-		}
-		terms.Buckets = o.Buckets
+	own, _ := p.row(tenant)
+	terms.Weight = orElse(own.Weight, terms.Weight)
+	terms.MaxActive = orElse(own.MaxActive, terms.MaxActive)
+	if own.PreferredActive != nil {
+		terms.PreferredActive = own.PreferredActive
 	}
+	if p.lane(own.Lane) != nil {
+		terms.Lane = own.Lane
+	}
+	if len(own.LaneMaxActive) > 0 {
+		terms.LaneMaxActive = own.LaneMaxActive
+	}
+	terms.Buckets = own.Buckets
 	return terms
 }
 
-func (p *naivePool) overridden(tenant string) bool {
-	return slices.ContainsFunc(p.policy.Overrides, func(o admission.TenantPolicy) bool { return o.ID == tenant })
+// named says whether a pool has a word of a tenant's own.
+func (p *naivePool) named(tenant string) bool {
+	_, ok := p.row(tenant)
+	return ok
 }
 
 // meet makes a tenant known, for as long as it is not idle.
-func (t *naiveTenant) meet() { t.known, t.idleAt = true, 0 }
+func (n *naive) meet(p *naivePool, t *naiveTenant) {
+	n.introduce(p, t)
+	t.idleAt = 0
+}
+
+// introduce makes a tenant known.
+func (n *naive) introduce(p *naivePool, t *naiveTenant) {
+	if !t.known && !p.named(t.id) {
+		p.newcomers.take(p.newcomerTerms(), n.t, 1)
+	}
+	t.known = true
+}
+
+// newcomerTerms are those of the bucket of new tenants.
+func (p *naivePool) newcomerTerms() naiveTerms {
+	rate := p.policy.Limits.NewTenantsPerSecond
+	return naiveTerms{capacity: rate, refill: rate, period: time.Second}
+}
 
 // touch works out when a tenant may be forgotten, after something happened to it:
 // when nothing is left of it but tags, and not in this very entry.
@@ -88,18 +103,50 @@ func (n *naive) forgetIdle(p *naivePool) {
 	}
 }
 
-// strangers counts the known tenants that have no override.
-func (n *naive) strangers(p *naivePool) int64 {
+// strangers counts the known tenants of which the pool has no word.
+func (p *naivePool) strangers() int64 {
 	var count int64
 	for _, t := range p.tenants {
-		if !p.overridden(t.id) && t.known {
+		if !p.named(t.id) && t.known {
 			count++
 		}
 	}
 	return count
 }
 
-// full says whether a tenant would be one too many.
-func (n *naive) full(p *naivePool, tenant string) bool {
-	return !p.overridden(tenant) && !p.tenant(tenant).known && n.strangers(p) >= p.policy.Limits.Tenants
+// part is what of a limit a lane may fill: all but the top one leave a tenth.
+func (p *naivePool) part(lane string, limit int64) int64 {
+	if p.rank(lane) == 0 {
+		return limit
+	}
+	return limit - limit/10
+}
+
+// closed are the limits that keep a tenant out.
+func (n *naive) closed(p *naivePool, tenant, lane string) []naiveLimit {
+	if p.named(tenant) || p.tenant(tenant).known {
+		return nil
+	}
+	var all []naiveLimit
+	add := func(name string, most, used int64, wait func(reserve int64) time.Duration) {
+		l := naiveLimit{reason: admission.Cardinality, Limit: admission.Limit{
+			Name: name, Scope: admission.ScopePool, Capacity: most, Used: used, Asked: 1,
+			Reserve: most - p.part(lane, most),
+		}}
+		if used+1+l.Reserve > most {
+			l.RetryAfter = millis(wait(l.Reserve))
+			all = append(all, l)
+		}
+	}
+	add("limits.tenants", p.policy.Limits.Tenants, p.strangers(), func(int64) time.Duration { return admission.Absent })
+	terms := p.newcomerTerms()
+	add("limits.new_tenants_per_second", terms.capacity, p.newcomers.used(terms, n.t), func(reserve int64) time.Duration {
+		return p.newcomers.wait(terms, n.t, 1, reserve)
+	})
+	return all
+}
+
+// full says whether a tenant would be one too many in a lane.
+func (n *naive) full(p *naivePool, tenant, lane string) bool {
+	return len(n.closed(p, tenant, lane)) > 0
 }

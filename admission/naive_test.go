@@ -43,11 +43,14 @@ type naive struct {
 // have forgotten is not known.
 type naivePool struct {
 	policy  admission.PoolPolicy // with the defaults filled in
+	puts    []admission.TenantPolicy
 	lanes   []*naiveLane
 	buckets []*naiveBucket
 	tenants []*naiveTenant
 	entries []*naiveEntry
 	skipped int64 // boundaries of grids
+	// newcomers is the bucket of limits.new_tenants_per_second.
+	newcomers *naiveBucket
 }
 
 type naiveLane struct {
@@ -104,6 +107,8 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 			n.detachAll()
 		case admission.ApplyPolicy:
 			results[i] = n.applyPolicy(op)
+		case *admission.PutTenants:
+			results[i] = n.putTenants(op)
 		case admission.Pause:
 			results[i] = n.pause(op)
 		}
@@ -162,13 +167,18 @@ func (p *naivePool) rank(name string) int {
 	return slices.IndexFunc(p.policy.Lanes, func(l admission.LanePolicy) bool { return l.Name == name })
 }
 
-// laneOf maps a category to a lane; ok is false if the pool maps no such one.
-func (p *naivePool) laneOf(tenant, category string) (lane string, ok bool) {
-	if category != "" {
-		lane, ok = p.policy.Categories[category]
-		return lane, ok
+// laneOf maps a category to a lane, for something new of a tenant.
+func (p *naivePool) laneOf(tenant, category string) (lane string, err *admission.Error) {
+	if err := p.refused(tenant); err != nil {
+		return "", err
 	}
-	return p.terms(tenant).Lane, true
+	if category == "" {
+		return p.terms(tenant).Lane, nil
+	}
+	if lane, ok := p.policy.Categories[category]; ok {
+		return lane, nil
+	}
+	return "", noCategory(p.policy.Name, category)
 }
 
 // tenant returns a tenant, new if need be. It being here means nothing: see known.

@@ -53,7 +53,7 @@ func (n *naive) wait(p *naivePool, ask *naiveAsk) {
 		seq: ask.seq, askedAt: n.w, until: n.leaseNow().Add(ask.op.MaxWait),
 	}
 	n.waiters = append(n.waiters, w)
-	ask.d.tenant.meet()
+	n.meet(p, ask.d.tenant)
 	ask.res.Decision = admission.Decision{Waiter: w.key}
 }
 
