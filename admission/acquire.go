@@ -99,8 +99,7 @@ func (d *dispatch) answer(a *ask) {
 
 // mayPass says whether the ask may be granted, nobody being before it.
 func (s *State) mayPass(a *ask, now Instant) bool {
-	t := a.demand.tenant
-	return t.mayRegister(a.demand.lane, now) && !a.forgets(now) && !t.pool.jobsFull(t, a.op.DedupeKey) && s.fits(a.demand, a.op.need(), now)
+	return a.demand.tenant.mayRegister(a.demand.lane, now) && !a.forgets(now) && !a.jobsFull() && s.fits(a.demand, a.op.need(), now)
 }
 
 // final says whether waiting can't help: it is told at once, however long the
@@ -156,7 +155,7 @@ func (s *State) letThrough(a *ask, shed *Shed) {
 
 // forgets says whether the ask has an id that the pool could not remember.
 func (a *ask) forgets(now Instant) bool {
-	return a.op.RequestID != "" && a.demand.tenant.pool.requestsFull(now)
+	return a.op.RequestID != "" && now < a.demand.tenant.pool.requestsFreeAt(a.demand.lane)
 }
 
 // Decide returns what the Acquire would get at an instant, changing nothing. A
@@ -175,7 +174,7 @@ func (s *State) Decide(at Instant, op *Acquire) *AcquireResult {
 	holder, reserved := s.reservation(t.pool, at)
 	reserved = reserved && a.demand.passed(holder)
 	room := t.mayEnter(a.demand.lane, at)
-	if room && !reserved && !a.forgets(at) && !t.pool.jobsFull(t, op.DedupeKey) && s.fits(a.demand, op.need(), at) {
+	if room && !reserved && !a.forgets(at) && !a.jobsFull() && s.fits(a.demand, op.need(), at) {
 		return res
 	}
 	x := s.explain(a, at, holder, reserved)

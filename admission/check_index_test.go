@@ -309,6 +309,7 @@ func (c *census) checkLanes(p *pool) {
 // checkTenants checks what is counted over a pool's tenants.
 func (c *census) checkTenants(p *pool) {
 	strangers, wanting, idle := int64(0), 0, 0
+	mostEntries, mostWaiting := int64(0), int64(0)
 	for id, t := range p.tenants {
 		where := "tenant " + p.name + "/" + id
 		row, ok := c.tenants.Get(t.row)
@@ -337,6 +338,7 @@ func (c *census) checkTenants(p *pool) {
 			_, ok := p.wanting.Get(t)
 			c.equal(where+" is wanting", ok, true)
 		}
+		mostEntries, mostWaiting = max(mostEntries, t.entries), max(mostWaiting, t.waiting)
 		idle += c.checkIdle(where, t)
 		for i, spec := range t.share.buckets {
 			c.checkBucket(where+" bucket "+spec.name, spec, &t.row.buckets[i])
@@ -355,6 +357,8 @@ func (c *census) checkTenants(p *pool) {
 	c.equal("pool "+p.name+" strangers", p.strangers, strangers)
 	c.equal("pool "+p.name+" wanting", p.wanting.Len(), wanting)
 	c.equal("pool "+p.name+" idle", p.idle.Len(), idle)
+	c.equal("pool "+p.name+" most entries of a tenant", p.mostEntries.most, mostEntries)
+	c.equal("pool "+p.name+" most waiting of a tenant", p.mostWaiting.most, mostWaiting)
 }
 
 // checkIdle checks that a tenant will be forgotten exactly if nothing keeps it,

@@ -104,6 +104,7 @@ func (s *State) insertEntry(e *entryRow) {
 	d := e.demand()
 	p := d.tenant.pool
 	p.entries++
+	p.mostEntries.move(d.tenant.entries, d.tenant.entries+1)
 	d.tenant.entries++
 	d.lane.entries++
 	p.categoryUse[e.category]++
@@ -118,6 +119,7 @@ func (s *State) removeEntry(e *entryRow) {
 	d := e.demand()
 	p := d.tenant.pool
 	p.entries--
+	p.mostEntries.move(d.tenant.entries, d.tenant.entries-1)
 	d.tenant.entries--
 	d.lane.entries--
 	if p.categoryUse[e.category]--; p.categoryUse[e.category] == 0 {

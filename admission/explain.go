@@ -17,31 +17,26 @@ func (s *State) explain(a *ask, now Instant, holder position, reserved bool) *ex
 // consider tests the ask against every limit, those of the pool's memory too.
 func (x *examination) consider(a *ask) {
 	x.run()
-	t, limits, now := a.demand.tenant, &x.pool.limits, x.now
-	for _, door := range t.closedTo(a.demand.lane, now) {
+	t, l, limits, now := a.demand.tenant, a.demand.lane, &x.pool.limits, x.now
+	for _, door := range t.closedTo(l, now) {
 		x.add(Cardinality, door.limit, door.opensAt)
 	}
-	if a.forgets(now) {
-		x.limit("limits.request_ids", Cardinality, limits.RequestIDs, int64(x.pool.requests.len()), x.pool.requestsFreeAt())
+	if a.op.RequestID != "" {
+		ids := int64(x.pool.requests.len())
+		limit := l.memory("limits.request_ids", ScopePool, limits.RequestIDs, ids)
+		x.consult(onlyIf(a.forgets(now), Cardinality), limit, x.pool.requestsFreeAt(l))
 	}
-	if x.pool.jobsFull(t, a.op.DedupeKey) {
-		x.limit("limits.dedupe_keys", Cardinality, limits.DedupeKeys, int64(len(x.pool.jobs)), never)
+	if a.op.DedupeKey != "" {
+		limit := l.memory("limits.dedupe_keys", ScopePool, limits.DedupeKeys, int64(len(x.pool.jobs)))
+		x.consult(onlyIf(a.jobsFull(), Cardinality), limit, never)
 	}
-	if a.op.MaxWait > 0 && x.reason != ReasonNone && !x.reason.final() {
-		if x.pool.waiting >= limits.Waiting {
-			x.limit("limits.waiting", QueueFull, limits.Waiting, x.pool.waiting, never)
-		}
-		if t.waiting >= limits.WaitingPerTenant {
-			x.add(QueueFull, Limit{
-				Name: "limits.waiting_per_tenant", Scope: ScopeTenant, Capacity: limits.WaitingPerTenant, Used: t.waiting, Asked: 1,
-			}, never)
-		}
+	if a.op.MaxWait == 0 || x.reason == ReasonNone || x.reason.final() {
+		return // it would not wait
 	}
-}
-
-// limit adds one of the pool's limits of memory.
-func (x *examination) limit(name string, why Reason, capacity, used int64, readyAt Instant) {
-	x.add(why, Limit{Name: name, Scope: ScopePool, Capacity: capacity, Used: used, Asked: 1}, readyAt)
+	all := l.memory("limits.waiting", ScopePool, limits.Waiting, x.pool.waiting)
+	x.consult(onlyIf(all.full(), QueueFull), all, never)
+	own := l.memory("limits.waiting_per_tenant", ScopeTenant, limits.WaitingPerTenant, t.waiting)
+	x.consult(onlyIf(own.full(), QueueFull), own, never)
 }
 
 // examination collects what blocks one permit.

@@ -129,9 +129,11 @@ func (t *tenant) duplicate(key string, now Instant) (live, done bool) {
 	return j.live, j.done != nil && now.Sub(j.done.at) < t.pool.doneRetention
 }
 
-// jobsFull says whether the pool can remember no further key.
-func (p *pool) jobsFull(t *tenant, key string) bool {
-	return key != "" && p.jobs[jobName{t.id, key}] == nil && int64(len(p.jobs)) >= p.limits.DedupeKeys
+// jobsFull says whether the ask has a new key that the pool could not remember.
+func (a *ask) jobsFull() bool {
+	p, l := a.demand.tenant.pool, a.demand.lane
+	name := jobName{a.demand.tenant.id, a.op.DedupeKey}
+	return name.key != "" && p.jobs[name] == nil && int64(len(p.jobs)) >= l.partOf(p.limits.DedupeKeys)
 }
 
 const defaultDoneRetention = 24 * time.Hour

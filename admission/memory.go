@@ -119,13 +119,10 @@ func (s *State) adoptRequest(r *requestRow) {
 	r.pool.requests.push(r)
 }
 
-// requestsFull says whether the pool can remember no further id at that moment,
-// when all that the window has passed is forgotten.
-func (p *pool) requestsFull(now Instant) bool { return now < p.requestsFreeAt() }
-
-// requestsFreeAt returns when the pool can remember one more id.
-func (p *pool) requestsFreeAt() Instant {
-	over := p.requests.len() - int(p.limits.RequestIDs)
+// requestsFreeAt returns when the pool can remember one more id for the lane: when
+// the window has passed enough of them.
+func (p *pool) requestsFreeAt(l *lane) Instant {
+	over := p.requests.len() - int(l.partOf(p.limits.RequestIDs))
 	if over < 0 {
 		return 0
 	}

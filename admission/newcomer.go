@@ -12,6 +12,15 @@ func (l *lane) partOf(limit int64) int64 {
 	return limit - limit/10
 }
 
+// memory is one of the limits of what the pool may hold, for one thing more of the
+// lane.
+func (l *lane) memory(name string, scope Scope, capacity, used int64) Limit {
+	return Limit{Name: name, Scope: scope, Capacity: capacity, Used: used, Asked: 1, Reserve: capacity - l.partOf(capacity)}
+}
+
+// full says whether nothing is left of the limit for what is asked.
+func (l *Limit) full() bool { return l.Used+l.Asked > l.Capacity-l.Reserve }
+
 // configureLimits keeps what is used of limits.new_tenants_per_second.
 func (s *State) configureLimits(p *pool, cfg *PoolPolicy) {
 	was := p.newcomers
@@ -37,18 +46,13 @@ func (t *tenant) closedTo(l *lane, now Instant) (doors []closedDoor) {
 	if t.known() || !t.strange() {
 		return nil
 	}
-	if part := l.partOf(p.limits.Tenants); p.strangers >= part {
-		doors = append(doors, closedDoor{Limit{
-			Name: "limits.tenants", Scope: ScopePool, Capacity: p.limits.Tenants, Used: p.strangers, Asked: 1,
-			Reserve: p.limits.Tenants - part,
-		}, never})
+	if p.strangers >= l.partOf(p.limits.Tenants) {
+		doors = append(doors, closedDoor{l.memory("limits.tenants", ScopePool, p.limits.Tenants, p.strangers), never})
 	}
 	spec, b := p.newcomers, p.newTenants.settled(p.newcomers, now)
-	leave := spec.capacity - l.partOf(spec.capacity)
-	if b.refusal(spec, 1, leave, Cardinality, now) != ReasonNone {
-		doors = append(doors, closedDoor{Limit{
-			Name: spec.name, Scope: ScopePool, Capacity: spec.capacity, Used: b.used, Asked: 1, Reserve: leave,
-		}, b.readyAt(spec, 1, leave)})
+	limit := l.memory(spec.name, ScopePool, spec.capacity, b.used)
+	if b.refusal(spec, 1, limit.Reserve, Cardinality, now) != ReasonNone {
+		doors = append(doors, closedDoor{limit, b.readyAt(spec, 1, limit.Reserve)})
 	}
 	return doors
 }

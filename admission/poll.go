@@ -1,6 +1,9 @@
 package admission
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // poll is a NextDue that is being served: room for due entries of this very
 // entry.
@@ -41,12 +44,15 @@ func (s *State) attend(op *NextDue) (*poll, *NextDueResult) {
 	if s.replayPoll(q) {
 		return nil, res
 	}
-	if op.RequestID != "" && p.requestsFull(s.t) {
+	if op.RequestID != "" && s.t < p.requestsFreeAt(q.highest()) {
 		res.refused = Cardinality
 		return nil, res
 	}
 	return q, res
 }
+
+// highest returns the highest lane that the poll asks for.
+func (q *poll) highest() *lane { return q.pool.lanes[slices.Index(q.lanes, true)] }
 
 // lanesNamed returns, by rank, which lanes are among the names; none means all.
 func (p *pool) lanesNamed(names []string) ([]bool, *Error) {

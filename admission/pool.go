@@ -43,6 +43,9 @@ type pool struct {
 	strangers int64
 	active    int64
 	entries   int64 // dead ones included
+	// mostEntries and mostWaiting are the most entries, and Acquires in line, of any
+	// tenant.
+	mostEntries, mostWaiting peak
 	// swept counts the dead entries that were dropped for their age or number.
 	swept int64
 	// pausedGroups counts those of its tenants.

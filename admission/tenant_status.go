@@ -115,28 +115,3 @@ func (b *bucketState) health(spec *bucketSpec, now Instant) BucketHealth {
 	}
 	return h
 }
-
-// LimitUse is how full one of a pool's limits is.
-type LimitUse struct {
-	// Limit is its name in the policy.
-	Limit          string
-	Used, Capacity int64
-}
-
-// Limits shows how full the limits of a pool are, none for a pool that does not
-// exist.
-func (s *State) Limits(at Instant, pool string) []LimitUse {
-	p := s.pools.byName(pool)
-	if p == nil {
-		return nil
-	}
-	fresh := p.newTenants.settled(p.newcomers, max(at, s.t))
-	return []LimitUse{
-		{"entries", p.entries, p.limits.Entries},
-		{"tenants", p.strangers, p.limits.Tenants},
-		{"new_tenants_per_second", fresh.used, p.limits.NewTenantsPerSecond},
-		{"tenant_rows", int64(len(p.puts)), p.limits.TenantRows},
-		{"request_ids", int64(p.requests.len()), p.limits.RequestIDs},
-		{"ended_permits", int64(p.ended.len()), p.limits.EndedPermits},
-	}
-}

@@ -151,6 +151,7 @@ func (s *State) adoptWaiter(w *waiter, row *waiterRow) {
 	s.waiters.Set(row)
 	t := w.demand.tenant
 	t.pool.waiting++
+	t.pool.mostWaiting.move(t.waiting, t.waiting+1)
 	t.waiting++
 	w.demand.lane.waiters++
 	t.pool.deadlines.Set(deadline{w.ends(), w})
@@ -286,6 +287,7 @@ func (s *State) endWait(w *waiter, d Decision) *AcquireResult {
 	t := w.demand.tenant
 	s.waiters.Delete(w.row)
 	t.pool.waiting--
+	t.pool.mostWaiting.move(t.waiting, t.waiting-1)
 	t.waiting--
 	w.demand.lane.waiters--
 	t.pool.deadlines.Delete(deadline{w.ends(), w})

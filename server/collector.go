@@ -40,7 +40,7 @@ func newStateCollector(store Store) *stateCollector {
 		entries:       desc("entries", "Entries in the index, dead ones aside.", "pool"),
 		dead:          desc("entries_dead", "Dead entries.", "pool"),
 		swept:         desc("entries_swept_total", "Dead entries that were dropped for their age or number.", "pool"),
-		limitUsed:     desc("limit_used", "How much of a limit of the pool is used.", "pool", "limit"),
+		limitUsed:     desc("limit_used", "How much of a limit of the pool is used; of one for each tenant, by the tenant that uses most.", "pool", "limit"),
 		limitCapacity: desc("limit_capacity", "The most that a limit of the pool allows.", "pool", "limit"),
 		held:          desc("held", "Pairs of tenant and lane that are held, by reason.", "pool", "reason"),
 	}

@@ -1213,9 +1213,9 @@ func (x *Cadence) GetMax() *durationpb.Duration {
 	return nil
 }
 
-// Limits bounds what a pool holds in memory. Of entries, entries of a tenant,
-// tenants and new tenants a tenth is kept for the top lane: requests in the lanes
-// below see 90 % of the limit, rounded up.
+// Limits bounds what a pool holds in memory. A tenth of each is kept for the top
+// lane: what is asked in the lanes below sees 90 % of the limit, rounded up. Of
+// ended permits, paused groups and rows none is kept: they are of no lane.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Entries, dead ones included. Absent means 10,000,000. Beyond it Schedule
@@ -1229,7 +1229,8 @@ type Limits struct {
 	// Pause of one is LIMIT_REACHED.
 	Tenants *int64 `protobuf:"varint,3,opt,name=tenants,proto3,oneof" json:"tenants,omitempty"`
 	// Request ids remembered. Absent means 1,000,000. Beyond it calls with a new
-	// id are shed with CARDINALITY.
+	// id are shed with CARDINALITY. A NextDue counts as asked in the highest of its
+	// lanes.
 	RequestIds *int64 `protobuf:"varint,4,opt,name=request_ids,json=requestIds,proto3,oneof" json:"request_ids,omitempty"`
 	// Ended permits remembered, so that a late call learns how its permit ended.
 	// Absent means 100,000; the oldest are forgotten first, and are then

@@ -1184,10 +1184,9 @@ func (x *PoolHealth) GetLimits() []*LimitHealth {
 // LimitHealth is how full one of the pool's limits is.
 type LimitHealth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The limit, as in the policy: `entries`, `tenants`, `tenant_rows`,
-	// `request_ids`, `ended_permits`, `new_tenants_per_second`.
+	// The limit, as in the policy's Limits.
 	Limit string `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// What is used of it.
+	// What is used of it; of a limit for each tenant, by the tenant that uses most.
 	Used int64 `protobuf:"varint,2,opt,name=used,proto3" json:"used,omitempty"`
 	// The most.
 	Capacity      int64 `protobuf:"varint,3,opt,name=capacity,proto3" json:"capacity,omitempty"`
