@@ -30,6 +30,7 @@ func (x *examination) consider(a *ask) {
 		limit := l.memory("limits.dedupe_keys", ScopePool, limits.DedupeKeys, int64(len(x.pool.jobs)))
 		x.consult(onlyIf(a.jobsFull(), Cardinality), limit, never)
 	}
+	x.readyAt = t.returnsAt(l, x.readyAt)
 	if a.op.MaxWait == 0 || x.reason == ReasonNone || x.reason.final() {
 		return // it would not wait
 	}

@@ -3,6 +3,7 @@ package admission
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // wait is an Acquire in line, as its caller knows it.
@@ -107,6 +108,8 @@ func (waits) see(h *history, _ Entry, _ []Result) {
 type exclusive struct {
 	jobs map[[3]string]Token
 	done map[[3]string]Instant
+	// retention is each pool's before this entry: a longer one brings no job back.
+	retention map[string]time.Duration
 }
 
 func (k *exclusive) see(h *history, e Entry, results []Result) {
@@ -157,9 +160,14 @@ func (k *exclusive) ends(h *history, e Entry, results []Result) {
 			delete(k.jobs, job)
 		}
 	}
-	for job := range k.done {
-		if h.poolPolicy(job[0]) == nil {
+	retention := map[string]time.Duration{}
+	for job, at := range k.done {
+		p := h.poolPolicy(job[0])
+		if p == nil || h.t.Sub(at) >= firstOf(k.retention[job[0]], defaultDoneRetention) {
 			delete(k.done, job)
+			continue
 		}
+		retention[job[0]] = p.DoneRetention
 	}
+	k.retention = retention
 }

@@ -57,6 +57,16 @@ func (t *tenant) closedTo(l *lane, now Instant) (doors []closedDoor) {
 	return doors
 }
 
+// returnsAt returns when the pool lets the tenant in that asks again at that moment.
+// One that is idle is forgotten by then, and new.
+func (t *tenant) returnsAt(l *lane, at Instant) Instant {
+	if at == never || !t.known() || !t.strange() || t.row.idleAt == 0 || t.row.idleAt > at {
+		return at
+	}
+	spec := t.pool.newcomers
+	return max(at, t.pool.newTenants.readyAt(spec, 1, spec.capacity-l.partOf(spec.capacity)))
+}
+
 // mayRegister says whether the pool's limits let the tenant in.
 func (t *tenant) mayRegister(l *lane, now Instant) bool { return len(t.closedTo(l, now)) == 0 }
 

@@ -140,11 +140,20 @@ func TestDecideAgreesWithApply(t *testing.T) {
 	})
 }
 
-// lone says whether an Acquire is asked where nobody waits, himself included, or
-// makes lanes yield as time goes on: nothing else takes what comes free.
+// lone says whether an Acquire is asked where nobody waits, himself included,
+// makes lanes yield as time goes on, or is reported to want a slot once his tokens
+// come: nothing else takes what comes free.
 func (h *history) lone(op *Acquire) bool {
 	p := h.pools.byName(op.Pool)
-	return op.MaxWait == 0 && (p == nil || p.waiting == 0 && !p.yields)
+	if p == nil || op.MaxWait != 0 {
+		return op.MaxWait == 0
+	}
+	lone := p.waiting == 0 && !p.yields
+	p.rates.Scan(func(next wakeup) bool {
+		lone = lone && next.source != fromReports
+		return lone
+	})
+	return lone
 }
 
 // A told retry_after comes true for a lone retry, and a millisecond earlier it
