@@ -90,7 +90,7 @@ func TestHeldRetryAfterComesTrue(t *testing.T) {
 			if h.w < h.highest { // what is counted as due is not by this wall
 				return
 			}
-			if p.waiting > 0 || p.yields {
+			if !p.quiet() {
 				continue
 			}
 			for _, row := range h.Shedding(h.t, h.w, SheddingQuery{Pool: p.name, HeldRows: 1000}).Held {

@@ -140,20 +140,23 @@ func TestDecideAgreesWithApply(t *testing.T) {
 	})
 }
 
-// lone says whether an Acquire is asked where nobody waits, himself included,
-// makes lanes yield as time goes on, or is reported to want a slot once his tokens
-// come: nothing else takes what comes free.
+// lone says whether an Acquire that does not wait is asked where nothing else takes
+// what comes free.
 func (h *history) lone(op *Acquire) bool {
 	p := h.pools.byName(op.Pool)
-	if p == nil || op.MaxWait != 0 {
-		return op.MaxWait == 0
-	}
-	lone := p.waiting == 0 && !p.yields
+	return op.MaxWait == 0 && (p == nil || p.quiet())
+}
+
+// quiet says whether time alone gives the pool's tokens and slots to nobody: nobody
+// waits, no lane may begin to yield, and nobody is reported to want a slot once his
+// tokens come.
+func (p *pool) quiet() bool {
+	quiet := p.waiting == 0 && !p.yields
 	p.rates.Scan(func(next wakeup) bool {
-		lone = lone && next.source != fromReports
-		return lone
+		quiet = quiet && next.source != fromReports
+		return quiet
 	})
-	return lone
+	return quiet
 }
 
 // A told retry_after comes true for a lone retry, and a millisecond earlier it
