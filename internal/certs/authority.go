@@ -91,13 +91,9 @@ func (a *authority) template(s Subject, now time.Time) (*x509.Certificate, error
 	if !now.Before(a.cert.NotAfter) {
 		return nil, fmt.Errorf("the authority expired on %s", a.cert.NotAfter.Format(time.DateOnly))
 	}
-	prefix, usage := nodeURI, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	path, usage := nodePath, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	if s.Client {
-		prefix, usage = clientURI, usage[1:]
-	}
-	uri, err := url.Parse(prefix + s.Name)
-	if err != nil {
-		return nil, fmt.Errorf("name %q: %w", s.Name, err)
+		path, usage = clientPath, usage[1:]
 	}
 	until := now.Add(leafLife)
 	if until.After(a.cert.NotAfter) {
@@ -110,7 +106,7 @@ func (a *authority) template(s Subject, now time.Time) (*x509.Certificate, error
 		NotAfter:              until,
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           usage,
-		URIs:                  []*url.URL{uri},
+		URIs:                  []*url.URL{uriOf(path, s.Name)},
 		BasicConstraintsValid: true,
 	}
 	return t, addHosts(t, s)

@@ -3,29 +3,32 @@
 // A cluster has an authority of its own. A certificate that it issued names, in a
 // URI, a node or a client:
 //
-//	spiffe://admit/node/NAME     a member of the cluster
-//	spiffe://admit/client/NAME   somebody who calls its API
+//	spiffe://DOMAIN/admit/node/NAME     a member of the cluster
+//	spiffe://DOMAIN/admit/client/NAME   somebody who calls its API
 //
-// A node's certificate makes its holder a member: members trust one another
+// The domain is whatever the authority likes. A node's certificate makes its holder a member: members trust one another
 // fully, as a log has to be taken from whoever leads. So what two nodes check of
-// each other is that the authority issued the certificate to a node, and that it
-// has the name that the other goes by; not the host, which may change. The NAME
-// is the operator's word for a machine. The id that a node gives to its data is
-// made up at its first start, when the certificate is there already, and goes
-// with the data if the disk is wiped.
+// each other is that the authority issued the certificate to a node, and not the
+// host, which may change. The NAME is the operator's word for a machine. The id of
+// a node is its name and something that is made up at its first start and goes
+// with its data: a machine with a new disk is another node under the same
+// certificate, and no node can take the id of one with another name.
 package certs
 
 import (
 	"crypto/x509"
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
 )
 
 const (
-	nodeURI   = "spiffe://admit/node/"
-	clientURI = "spiffe://admit/client/"
+	// domain is that of the certificates made here.
+	domain     = "admit.internal"
+	nodePath   = "/admit/node/"
+	clientPath = "/admit/client/"
 
 	// authorityLife is how long an authority holds, leafLife what it issues: a
 	// year, so that renewing is practised before it is forgotten.
@@ -52,15 +55,21 @@ func CheckName(name string) error {
 // NodeName returns the name of the node that a certificate was issued to; ok is
 // false if it was issued to somebody else. Whether to believe the certificate is
 // another question.
-func NodeName(cert *x509.Certificate) (name string, ok bool) { return uriName(cert, nodeURI) }
+func NodeName(cert *x509.Certificate) (name string, ok bool) { return uriName(cert, nodePath) }
 
 // ClientName is NodeName for clients.
-func ClientName(cert *x509.Certificate) (name string, ok bool) { return uriName(cert, clientURI) }
+func ClientName(cert *x509.Certificate) (name string, ok bool) { return uriName(cert, clientPath) }
 
-func uriName(cert *x509.Certificate, prefix string) (string, bool) {
-	if len(cert.URIs) != 1 {
-		return "", false
+func uriName(cert *x509.Certificate, path string) (string, bool) {
+	for _, uri := range cert.URIs {
+		name, found := strings.CutPrefix(uri.Path, path)
+		if uri.Scheme == "spiffe" && found && CheckName(name) == nil {
+			return name, true
+		}
 	}
-	name, ok := strings.CutPrefix(cert.URIs[0].String(), prefix)
-	return name, ok && CheckName(name) == nil
+	return "", false
+}
+
+func uriOf(path, name string) *url.URL {
+	return &url.URL{Scheme: "spiffe", Host: domain, Path: path + name}
 }

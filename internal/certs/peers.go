@@ -36,6 +36,7 @@ func Peers(caFile, certFile, keyFile string) (*tls.Config, error) {
 		Certificates: []tls.Certificate{own},
 		ClientAuth:   tls.RequireAndVerifyClientCert,
 		ClientCAs:    roots,
+		RootCAs:      roots,
 		// The library would check the host's name and not who holds the certificate;
 		// VerifyConnection does that, and all else.
 		InsecureSkipVerify: true,
@@ -62,7 +63,7 @@ func checkNode(roots *x509.CertPool, chain []*x509.Certificate, now time.Time) e
 		return err
 	}
 	if _, ok := NodeName(chain[0]); !ok {
-		return fmt.Errorf("the certificate of %q is not a node's: it lacks the URI %sNAME", chain[0].Subject.CommonName, nodeURI)
+		return fmt.Errorf("the certificate of %q is not a node's: it has no URI spiffe://DOMAIN%sNAME", chain[0].Subject.CommonName, nodePath)
 	}
 	return nil
 }

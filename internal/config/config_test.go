@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -59,11 +60,11 @@ func TestValidateReturnsEveryProblem(t *testing.T) {
 
 func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "admitd.yaml")
-	text := "data: file\ngrpc_addr: file\nlog_level: file\nshutdown_timeout: 1m30s\n"
+	text := "data: file\ngrpc_addr: file\nlog_level: file\nshutdown_timeout: 1m30s\njoin: [a]\nbootstrap_expect: 3\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{"ADMIT_GRPC_ADDR": "env", "ADMIT_LOG_LEVEL": "env", "ADMIT_ADDR": "of another program"}
+	env := map[string]string{"ADMIT_GRPC_ADDR": "env", "ADMIT_LOG_LEVEL": "env", "ADMIT_JOIN": "b, c:1", "ADMIT_ADDR": "of another program"}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	AddFlags(flags)
 	if err := flags.Parse([]string{"--log-level=flag", "--drain-delay", "3s"}); err != nil {
@@ -76,7 +77,8 @@ func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	want := DefaultConfig()
 	want.Data, want.GRPCAddr, want.LogLevel = "file", "env", "flag"
 	want.ShutdownTimeout, want.DrainDelay = 90*time.Second, 3*time.Second
-	if got != want {
+	want.Join, want.BootstrapExpect = []string{"b", "c:1"}, 3
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
@@ -126,8 +128,11 @@ func TestSettingsCoverConfig(t *testing.T) {
 	var cfg Config
 	for _, s := range settings {
 		v := "x"
-		if strings.Contains(s.key, "delay") || strings.Contains(s.key, "timeout") {
+		switch {
+		case strings.HasSuffix(s.key, "_delay") || strings.HasSuffix(s.key, "_timeout"):
 			v = "7s"
+		case s.key == "bootstrap_expect":
+			v = "7"
 		}
 		if err := s.set(&cfg, v); err != nil {
 			t.Fatal(err)
@@ -136,9 +141,14 @@ func TestSettingsCoverConfig(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", s.key, got, v)
 		}
 	}
-	all := Config{"x", "x", "x", "x", "x", "x", 7 * time.Second, 7 * time.Second}
-	if cfg != all {
-		t.Errorf("some field has no setting: %+v", cfg)
+	all := reflect.ValueOf(cfg)
+	if all.NumField() != len(settings) {
+		t.Errorf("%d fields, %d settings", all.NumField(), len(settings))
+	}
+	for i := range all.NumField() {
+		if all.Field(i).IsZero() {
+			t.Errorf("%s has no setting", all.Type().Field(i).Name)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,22 @@ var settings = []setting{
 	text("grpc_addr", "where the gRPC API is served", func(c *Config) *string { return &c.GRPCAddr }),
 	text("http_addr", "where /metrics, /healthz and /readyz are served", func(c *Config) *string { return &c.HTTPAddr }),
 	text("policy_file", "policy to apply at the first start (default a sample)", func(c *Config) *string { return &c.PolicyFile }),
+
+	text("tls_cert", "certificate of the gRPC and HTTP ports (default plain text)", func(c *Config) *string { return &c.TLSCert }),
+	text("tls_key", "its key", func(c *Config) *string { return &c.TLSKey }),
+	text("tls_client_ca", "authorities whose certificates callers can show", func(c *Config) *string { return &c.TLSClientCA }),
+	text("tokens_file", "hashes of the tokens that callers can send", func(c *Config) *string { return &c.TokensFile }),
+
+	text("peer_addr", "where other members reach this node (default a node that is alone)", func(c *Config) *string { return &c.PeerAddr }),
+	text("peer_advertise", "peer address to tell other members (default peer_addr)", func(c *Config) *string { return &c.PeerAdvertise }),
+	text("grpc_advertise", "API address to tell other members (default grpc_addr)", func(c *Config) *string { return &c.GRPCAdvertise }),
+	list("join", "peer addresses at which to look for a cluster, parted by commas", func(c *Config) *[]string { return &c.Join }),
+	number("bootstrap_expect", "found a cluster once so many nodes see each other", func(c *Config) *int { return &c.BootstrapExpect }),
+	text("peer_ca", "authority of the members' certificates", func(c *Config) *string { return &c.PeerCA }),
+	text("peer_cert", "this node's certificate", func(c *Config) *string { return &c.PeerCert }),
+	text("peer_key", "its key", func(c *Config) *string { return &c.PeerKey }),
+	span("election_timeout", "how long a leader may be silent", func(c *Config) *time.Duration { return &c.ElectionTimeout }),
+
 	text("log_level", "debug, info, warn or error", func(c *Config) *string { return &c.LogLevel }),
 	text("log_format", "text or json", func(c *Config) *string { return &c.LogFormat }),
 	span("drain_delay", "time between turning unhealthy and refusing calls", func(c *Config) *time.Duration { return &c.DrainDelay }),
@@ -46,6 +63,25 @@ func span(key, usage string, at func(*Config) *time.Duration) setting {
 		key: key, usage: usage,
 		set: func(c *Config, v string) (err error) { *at(c), err = time.ParseDuration(v); return err },
 		get: func(c *Config) string { return at(c).String() },
+	}
+}
+
+func number(key, usage string, at func(*Config) *int) setting {
+	return setting{
+		key: key, usage: usage,
+		set: func(c *Config, v string) (err error) { *at(c), err = strconv.Atoi(v); return err },
+		get: func(c *Config) string { return strconv.Itoa(*at(c)) },
+	}
+}
+
+func list(key, usage string, at func(*Config) *[]string) setting {
+	return setting{
+		key: key, usage: usage,
+		set: func(c *Config, v string) error {
+			*at(c) = strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' })
+			return nil
+		},
+		get: func(c *Config) string { return strings.Join(*at(c), ",") },
 	}
 }
 

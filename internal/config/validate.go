@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,56 +18,72 @@ const (
 	maxShutdownTimeout = 10 * time.Minute
 )
 
+// problems are what is wrong with a Config, one line for each that begins with
+// the key at fault.
+type problems []error
+
+func (p *problems) add(key, format string, args ...any) {
+	*p = append(*p, fmt.Errorf(key+": "+format, args...))
+}
+
 // Validate returns all that is wrong, joined, one line for each problem that
 // begins with the key at fault.
 func (c Config) Validate() error {
-	var wrong []error
-	fail := func(key, format string, args ...any) {
-		wrong = append(wrong, fmt.Errorf(key+": "+format, args...))
-	}
+	var wrong problems
 	if c.Data == "" {
-		fail("data", "is required")
+		wrong.add("data", "is required")
 	}
-	for _, a := range []struct{ key, addr string }{{"grpc_addr", c.GRPCAddr}, {"http_addr", c.HTTPAddr}} {
-		if err := checkAddr(a.addr); err != nil {
-			fail(a.key, "%w", err)
-		}
-	}
-	if c.HTTPAddr == c.GRPCAddr && !strings.HasSuffix(c.GRPCAddr, ":0") {
-		fail("http_addr", "%s is taken by grpc_addr already", c.HTTPAddr)
-	}
+	c.checkTLS(&wrong)
+	c.checkPorts(&wrong)
+	c.checkCluster(&wrong)
 	if err := new(slog.Level).UnmarshalText([]byte(c.LogLevel)); err != nil {
-		fail("log_level", "%q is none of debug, info, warn, error", c.LogLevel)
+		wrong.add("log_level", "%q is none of debug, info, warn, error", c.LogLevel)
 	}
 	if !slices.Contains(logging.Formats, c.LogFormat) {
-		fail("log_format", "%q is none of %s", c.LogFormat, strings.Join(logging.Formats, ", "))
+		wrong.add("log_format", "%q is none of %s", c.LogFormat, strings.Join(logging.Formats, ", "))
 	}
 	if c.DrainDelay < 0 || c.DrainDelay > maxDrainDelay {
-		fail("drain_delay", "is %s, must be from 0s to %s", c.DrainDelay, maxDrainDelay)
+		wrong.add("drain_delay", "is %s, must be from 0s to %s", c.DrainDelay, maxDrainDelay)
 	}
 	if c.ShutdownTimeout <= 0 || c.ShutdownTimeout > maxShutdownTimeout {
-		fail("shutdown_timeout", "is %s, must be above 0s and at most %s", c.ShutdownTimeout, maxShutdownTimeout)
+		wrong.add("shutdown_timeout", "is %s, must be above 0s and at most %s", c.ShutdownTimeout, maxShutdownTimeout)
 	}
 	return errors.Join(wrong...)
 }
 
-// checkAddr wants a port of this machine alone: calls are neither encrypted nor
-// authenticated yet.
-func checkAddr(addr string) error {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return fmt.Errorf("%q is not host:port", addr)
+// checkTLS wants what belongs together together.
+func (c Config) checkTLS(wrong *problems) {
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		wrong.add("tls_cert", "goes with tls_key")
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("%q is not a port from 0 to 65535", port)
-	} else if strconv.FormatUint(n, 10) != port {
-		return fmt.Errorf("%q is not a port in plain digits", port)
+	if c.TLSCert != "" {
+		return
 	}
-	if host == "localhost" {
-		return nil
+	if c.TLSClientCA != "" {
+		wrong.add("tls_client_ca", "needs tls_cert and tls_key")
 	}
-	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
-		return fmt.Errorf("%q is refused: admitd has no TLS and no authentication yet, so it binds to loopback only, for example 127.0.0.1:%s", addr, port)
+	if c.TokensFile != "" {
+		wrong.add("tokens_file", "needs tls_cert and tls_key: a token must not travel in plain text")
 	}
-	return nil
+}
+
+// Open says whether the ports can be shown to the world: connections are
+// encrypted, and callers have to prove who they are.
+func (c Config) Open() bool {
+	return c.TLSCert != "" && c.TLSKey != "" && (c.TLSClientCA != "" || c.TokensFile != "")
+}
+
+func (c Config) checkPorts(wrong *problems) {
+	for _, a := range []struct{ key, addr string }{{"grpc_addr", c.GRPCAddr}, {"http_addr", c.HTTPAddr}} {
+		host, port, err := splitAddr(a.addr)
+		switch {
+		case err != nil:
+			wrong.add(a.key, "%w", err)
+		case !c.Open() && !isLoopback(host):
+			wrong.add(a.key, "%q is refused: beyond loopback a port needs tls_cert and tls_key, and tokens_file or tls_client_ca; 127.0.0.1:%s needs neither", a.addr, port)
+		}
+	}
+	if c.HTTPAddr == c.GRPCAddr && !strings.HasSuffix(c.GRPCAddr, ":0") {
+		wrong.add("http_addr", "%s is taken by grpc_addr already", c.HTTPAddr)
+	}
 }

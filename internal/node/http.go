@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -10,19 +11,21 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/admitd/admit/server"
 )
 
 // serveHTTP serves what operators and supervisors look at:
 //
-//   - /metrics for Prometheus,
+//   - /metrics for Prometheus, and nobody else where callers have to be known,
 //   - /healthz: the process answers,
 //   - /readyz: the node decides; 503 before that and once it drains.
 func (n *Node) serveHTTP(context.Context) error {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(n.reg, promhttp.HandlerOpts{
+	mux.Handle("GET /metrics", n.guarded(promhttp.HandlerFor(n.reg, promhttp.HandlerOpts{
 		ErrorLog:      slog.NewLogLogger(n.log.Handler(), slog.LevelError),
 		ErrorHandling: promhttp.ContinueOnError,
-	}))
+	})))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", n.readyz)
 	srv := &http.Server{
@@ -33,6 +36,9 @@ func (n *Node) serveHTTP(context.Context) error {
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
+	}
+	if n.security.callers != nil {
+		n.httpListener = tls.NewListener(n.httpListener, n.security.callers)
 	}
 	n.onStop(func(ctx context.Context) {
 		if srv.Shutdown(ctx) != nil {
@@ -57,6 +63,21 @@ func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 	default:
 		say(w, http.StatusOK, "ready")
 	}
+}
+
+// guarded lets only callers through who are known.
+func (n *Node) guarded(next http.Handler) http.Handler {
+	if n.security.guard == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := n.security.guard.Identify(r.TLS, server.BearerToken(r.Header.Get("Authorization"))); !ok {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			say(w, http.StatusUnauthorized, "a token or a certificate that this node knows is needed")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func say(w http.ResponseWriter, code int, text string) {

@@ -29,14 +29,17 @@ import (
 
 // Node is a running node. Its methods may be called concurrently.
 type Node struct {
-	cfg    config.Config
-	log    *slog.Logger
-	reg    *prometheus.Registry
-	store  *raftstore.Store
-	server *server.Server
+	cfg      config.Config
+	log      *slog.Logger
+	reg      *prometheus.Registry
+	security security
+	store    *raftstore.Store
+	server   *server.Server
 
 	grpcListener net.Listener
 	httpListener net.Listener
+	// peerListener is nil on a node that is alone.
+	peerListener net.Listener
 
 	// cleanups undo what Start did, the last first.
 	cleanups []func(context.Context)
@@ -79,7 +82,14 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (*Node, err
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, log: log, reg: prometheus.NewRegistry(), failures: make(chan error, 1), stopping: make(chan struct{})}
+	secured, err := loadSecurity(cfg)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{
+		cfg: cfg, log: log, reg: prometheus.NewRegistry(), security: secured,
+		failures: make(chan error, 1), stopping: make(chan struct{}),
+	}
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, step := range []func(context.Context) error{
 		n.listen, n.serveHTTP, n.openStore, n.serveGRPC, n.awaitReady, n.applyFirstPolicy,
@@ -89,7 +99,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (*Node, err
 			return nil, err
 		}
 	}
-	log.Info("ready", "grpc_addr", n.GRPCAddr(), "http_addr", n.HTTPAddr(), "data", cfg.Data,
+	log.Info("ready", "grpc_addr", n.GRPCAddr(), "http_addr", n.HTTPAddr(), "data", cfg.Data, "node_id", n.store.NodeID(),
 		"version", buildinfo.String())
 	return n, nil
 }
@@ -101,7 +111,7 @@ func (n *Node) GRPCAddr() string { return n.grpcListener.Addr().String() }
 func (n *Node) HTTPAddr() string { return n.httpListener.Addr().String() }
 
 func (n *Node) openStore(context.Context) (err error) {
-	n.store, err = raftstore.Open(raftstore.Config{Dir: n.cfg.Data}, n.log, n.reg, clock.System())
+	n.store, err = raftstore.Open(raftstore.Config{Dir: n.cfg.Data, Cluster: n.cluster()}, n.log, n.reg, clock.System())
 	if err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
@@ -123,10 +133,12 @@ func (n *Node) openStore(context.Context) (err error) {
 }
 
 func (n *Node) serveGRPC(context.Context) (err error) {
-	if n.server, err = server.New(n.store, server.Options{}, n.log, n.reg); err != nil {
+	opts := server.Options{TLS: n.security.grpcTLS(), Guard: n.security.guard}
+	if n.server, err = server.New(n.store, opts, n.log, n.reg); err != nil {
 		return err
 	}
 	n.onStop(n.server.Stop)
+	n.onStop(n.handOver)
 	n.watch("gRPC server", func() error { return n.server.Serve(n.grpcListener) })
 	return nil
 }
@@ -167,8 +179,9 @@ func (n *Node) awaitReady(ctx context.Context) error {
 
 func (n *Node) onStop(cleanup func(context.Context)) { n.cleanups = append(n.cleanups, cleanup) }
 
-// Stop turns health to NOT_SERVING, waits the drain delay, lets calls end for
-// up to the shutdown timeout, and closes the store and then the HTTP listener.
+// Stop turns health to NOT_SERVING, waits the drain delay, hands over the lead if
+// it has it, lets calls end for up to the shutdown timeout, and closes the store
+// and then the HTTP listener.
 // Stopping again changes nothing.
 func (n *Node) Stop() { n.stop(time.After(n.cfg.DrainDelay)) }
 
@@ -198,11 +211,9 @@ func (n *Node) unwind() {
 }
 
 // Check says whether a node could start with cfg, as far as can be told without
-// starting it: the settings, and the policy file if there is one.
+// starting it: the settings, and the files that they name.
 func Check(cfg config.Config) error {
-	if cfg.PolicyFile == "" {
-		return cfg.Validate()
-	}
-	_, err := loadPolicy(cfg.PolicyFile)
-	return errors.Join(cfg.Validate(), err)
+	_, insecure := loadSecurity(cfg)
+	_, wrong := loadPolicy(cfg.PolicyFile)
+	return errors.Join(cfg.Validate(), insecure, wrong)
 }

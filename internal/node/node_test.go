@@ -234,7 +234,8 @@ func TestWhatKeepsANodeFromStarting(t *testing.T) {
 		{"port taken", func(c *config.Config) { c.GRPCAddr = running.GRPCAddr() }, "grpc_addr: listen tcp"},
 		{"HTTP port taken", func(c *config.Config) { c.HTTPAddr = running.HTTPAddr() }, "http_addr: listen tcp"},
 		{"data in use", func(c *config.Config) { c.Data = running.cfg.Data }, "data: the data directory is in use"},
-		{"beyond loopback", func(c *config.Config) { c.GRPCAddr = "0.0.0.0:0" }, "binds to loopback only"},
+		{"beyond loopback", func(c *config.Config) { c.GRPCAddr = "0.0.0.0:0" }, "is refused: beyond loopback"},
+		{"no certificate", func(c *config.Config) { c.TLSCert, c.TLSKey = "none.crt", "none.key" }, "tls_cert: read the certificate none.crt"},
 		{"no policy file", func(c *config.Config) { c.PolicyFile = filepath.Join(t.TempDir(), "none") }, "policy_file: open"},
 		{"bad policy file", func(c *config.Config) {
 			c.PolicyFile = filepath.Join(t.TempDir(), "bad.yaml")

@@ -3,9 +3,11 @@ package node
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/admitd/admit/admission"
 	"github.com/admitd/admit/internal/policy"
@@ -15,33 +17,70 @@ import (
 //go:embed sample.yaml
 var samplePolicy []byte
 
+// policyPoll is how often a node that does not lead looks whether its cluster has
+// a policy by now.
+const policyPoll = 20 * time.Millisecond
+
 // applyFirstPolicy gives a cluster that never had a policy its first: the
-// configured file or the sample. Later ones are applied through the API.
+// configured file or the sample of whoever leads. Later ones are applied through
+// the API. It returns when there is one.
 func (n *Node) applyFirstPolicy(ctx context.Context) error {
-	if _, revision := n.Policy(); revision > 0 {
-		if n.cfg.PolicyFile != "" {
-			n.log.Info("policy_file is not applied, there is a policy already", "policy_file", n.cfg.PolicyFile, "policy", revision)
+	poll := time.NewTicker(policyPoll)
+	defer poll.Stop()
+	for applied := false; ; {
+		if _, revision := n.Policy(); revision > 0 {
+			if n.cfg.PolicyFile != "" && !applied {
+				n.log.Info("policy_file is not applied, there is a policy already", "policy_file", n.cfg.PolicyFile, "policy", revision)
+			}
+			return nil
 		}
-		return nil
+		if n.leads() {
+			var err error
+			if applied, err = n.proposePolicy(ctx); err != nil {
+				return err
+			}
+			if applied {
+				continue
+			}
+		}
+		select {
+		case <-poll.C:
+		case err := <-n.failures:
+			return err
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the first policy: %w", context.Cause(ctx))
+		}
 	}
-	p, err := loadPolicy(n.cfg.PolicyFile)
+}
+
+// proposePolicy applies the first policy, or returns false where another node may
+// have done so, or has to.
+func (n *Node) proposePolicy(ctx context.Context) (applied bool, err error) {
+	first, err := loadPolicy(n.cfg.PolicyFile)
 	if err != nil {
-		return err
+		return false, err
 	}
-	op := admission.ApplyPolicy{Policy: p, ExpectedRevision: 0}
+	op := admission.ApplyPolicy{Policy: first, ExpectedRevision: 0}
 	answers, err := n.store.Do(ctx, raftstore.Request{Op: op})
-	if err != nil {
-		return fmt.Errorf("apply the first policy: %w", err)
+	var other *raftstore.NotLeaderError
+	switch {
+	case errors.As(err, &other), errors.Is(err, raftstore.ErrNoQuorum), errors.Is(err, raftstore.ErrOutcomeUnknown):
+		return false, ctx.Err()
+	case err != nil:
+		return false, fmt.Errorf("apply the first policy: %w", err)
 	}
 	res, ok := answers[0].Result.(*admission.PolicyResult)
 	if !ok {
-		return fmt.Errorf("apply the first policy: the result is a %T", answers[0].Result)
+		return false, fmt.Errorf("apply the first policy: the result is a %T", answers[0].Result)
 	}
-	if res.Err != nil {
-		return fmt.Errorf("apply the first policy: %w", res.Err)
+	switch {
+	case res.Err == nil:
+		n.log.Info("applied the first policy", "policy", res.Revision, "policy_file", n.cfg.PolicyFile)
+		return true, nil
+	case res.Err.Reason == admission.RevisionConflict:
+		return false, nil
 	}
-	n.log.Info("applied the first policy", "policy", res.Revision, "policy_file", n.cfg.PolicyFile)
-	return nil
+	return false, fmt.Errorf("apply the first policy: %w", res.Err)
 }
 
 // Policy returns the policy in force and its revision, 0 before the first.

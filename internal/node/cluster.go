@@ -1,0 +1,79 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/admitd/admit/internal/config"
+	"github.com/admitd/admit/raftstore"
+)
+
+// transferTime is what handing over the lead may take when the node stops. The
+// others elect a leader by themselves if it is not enough.
+const transferTime = 5 * time.Second
+
+// cluster is how the store talks to the other members; nil for a node that is
+// alone.
+func (n *Node) cluster() *raftstore.Cluster {
+	if !n.cfg.Clustered() {
+		return nil
+	}
+	join := make([]string, len(n.cfg.Join))
+	for i, addr := range n.cfg.Join {
+		join[i] = config.WithPeerPort(addr)
+	}
+	return &raftstore.Cluster{
+		Listener:        n.peerListener,
+		Advertise:       advertised(config.WithPeerPort(n.cfg.PeerAdvertise), config.WithPeerPort(n.cfg.PeerAddr), n.peerListener),
+		GRPCAddr:        advertised(n.cfg.GRPCAdvertise, n.cfg.GRPCAddr, n.grpcListener),
+		TLS:             n.security.peers,
+		Join:            join,
+		Expect:          n.cfg.BootstrapExpect,
+		ElectionTimeout: n.cfg.ElectionTimeout,
+	}
+}
+
+// advertised is what other members are told: the address as it is configured, a
+// name included, with the port that was taken where any would do.
+func advertised(told, bound string, l net.Listener) string {
+	if told != "" {
+		return told
+	}
+	host, port, err := net.SplitHostPort(bound)
+	if _, taken, failed := net.SplitHostPort(l.Addr().String()); err == nil && failed == nil && port == "0" {
+		return net.JoinHostPort(host, taken)
+	}
+	return bound
+}
+
+// leads says whether this node leads the cluster.
+func (n *Node) leads() bool { return n.store.Leader().NodeID == n.store.NodeID() }
+
+// handOver gives the lead to another member, so that nobody has to wait for an
+// election.
+func (n *Node) handOver(ctx context.Context) {
+	if !n.cfg.Clustered() || !n.leads() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, transferTime)
+	defer cancel()
+	switch err := n.store.Transfer(ctx, ""); {
+	case errors.Is(err, raftstore.ErrMembership): // there is nobody to hand it to
+	case err != nil:
+		n.log.Warn("handing over the lead failed", "error", err)
+	default:
+		n.log.Info("handed over the lead")
+	}
+}
+
+// Members returns the members of the cluster, as far as this node knows.
+func (n *Node) Members(ctx context.Context) ([]raftstore.Member, error) {
+	members, err := n.store.Members(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the members: %w", err)
+	}
+	return members, nil
+}
