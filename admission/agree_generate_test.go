@@ -272,6 +272,7 @@ func (g *generator) control() admission.Op {
 		if !g.chance(5, "the same") {
 			op.Policy = g.drawPolicy()
 		}
+		op.Drain = g.chance(2, "drain")
 		if g.chance(5, "expects") {
 			op.ExpectedRevision = g.revision - int64(pick(g, "behind", 0, 1))
 		}

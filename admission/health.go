@@ -20,7 +20,7 @@ func (s *State) poolHealth(p *pool, at Instant, w Wall) PoolHealth {
 		Draining: p.draining,
 	}
 	for _, l := range p.lanes {
-		h.Lanes = append(h.Lanes, LaneHealth{LaneState: l.state(w), Active: l.active, Paused: l.paused, Draining: l.draining})
+		h.Lanes = append(h.Lanes, LaneHealth{LaneState: l.state(w), Active: l.active, Waiting: l.waiters, Paused: l.paused, Draining: l.draining})
 	}
 	for i := range p.buckets {
 		b := &p.buckets[i]

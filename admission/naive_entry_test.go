@@ -49,7 +49,7 @@ func (p *naivePool) entry(tenant, key string) *naiveEntry {
 }
 
 func (n *naive) schedule(op *admission.Schedule) *admission.ScheduleResult {
-	p := n.pool(op.Pool)
+	p := n.openPool(op.Pool)
 	if p == nil {
 		return &admission.ScheduleResult{Err: noPool(op.Pool)}
 	}

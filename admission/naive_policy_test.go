@@ -22,57 +22,17 @@ func (n *naive) applyPolicy(op admission.ApplyPolicy) *admission.PolicyResult {
 	if n.revision > 0 && reflect.DeepEqual(op.Policy, n.policy) {
 		return &admission.PolicyResult{Revision: n.revision}
 	}
-	if err := n.inUse(op.Policy); err != nil {
-		return &admission.PolicyResult{Revision: n.revision, Err: err}
+	if !op.Drain && n.inUse(op.Policy) {
+		return &admission.PolicyResult{Revision: n.revision, Err: &admission.Error{Reason: admission.InUse, Field: "policy"}}
+	}
+	res := &admission.PolicyResult{Revision: n.revision + 1, Changed: true}
+	for _, left := range n.leftBy(op.Policy) {
+		res.Draining = append(res.Draining, left.told)
 	}
 	n.policy, n.appliedAt = op.Policy, n.w
 	n.revision++
-	before := n.pools
-	n.pools = nil
-	for _, policy := range op.Policy.Pools {
-		n.pools = append(n.pools, n.adopt(before, filled(policy)))
-	}
-	n.forgetPools(before)
-	return &admission.PolicyResult{Revision: n.revision, Changed: true}
-}
-
-// inUse says whether a policy lacks a pool, lane or category that has permits
-// or entries.
-func (n *naive) inUse(next admission.Policy) *admission.Error {
-	missing := func(pool, lane, category string) bool {
-		for _, p := range next.Pools {
-			if p.Name != pool {
-				continue
-			}
-			p = filled(p)
-			for _, l := range p.Lanes {
-				if l.Name == lane {
-					_, mapped := p.Categories[category]
-					return category != "" && !mapped
-				}
-			}
-		}
-		return true
-	}
-	err := &admission.Error{Reason: admission.InUse, Field: "policy"}
-	for _, permit := range n.permits {
-		if missing(permit.pool.policy.Name, permit.lane, "") {
-			return err
-		}
-	}
-	for _, w := range n.waiters {
-		if missing(w.pool.policy.Name, w.d.lane, w.op.Category) {
-			return err
-		}
-	}
-	for _, p := range n.pools {
-		for _, e := range p.entries {
-			if missing(p.policy.Name, e.lane, e.spec.Category) {
-				return err
-			}
-		}
-	}
-	return nil
+	n.configure()
+	return res
 }
 
 // filled is a pool's policy with the documented defaults.

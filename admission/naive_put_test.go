@@ -24,7 +24,7 @@ func (p *naivePool) row(tenant string) (row admission.TenantPolicy, ok bool) {
 
 // putTenants puts all rows or none.
 func (n *naive) putTenants(op *admission.PutTenants) *admission.PutTenantsResult {
-	p := n.pool(op.Pool)
+	p := n.openPool(op.Pool)
 	if p == nil {
 		return &admission.PutTenantsResult{Err: noPool(op.Pool)}
 	}
@@ -77,11 +77,11 @@ func (p *naivePool) fault(rows []admission.TenantPut) string {
 		if most := orElse(t.MaxActive, p.policy.Defaults.MaxActive); t.PreferredActive != nil && most > 0 && *t.PreferredActive > most {
 			return at + ".preferred_active"
 		}
-		if t.Lane != "" && p.lane(t.Lane) == nil {
+		if t.Lane != "" && !p.takes(t.Lane) {
 			return at + ".lane"
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.LaneMaxActive)) {
-			if p.lane(name) == nil {
+			if !p.takes(name) {
 				return at + ".lane_max_active[" + name + "]"
 			}
 		}
@@ -92,6 +92,12 @@ func (p *naivePool) fault(rows []admission.TenantPut) string {
 		}
 	}
 	return ""
+}
+
+// takes says whether a pool has a lane that takes what is new.
+func (p *naivePool) takes(lane string) bool {
+	l := p.lane(lane)
+	return l != nil && !l.draining
 }
 
 // fits is what misfit says of numbers that fit.
@@ -120,6 +126,9 @@ func (p *naivePool) misfit(name string, o admission.BucketOverride) string {
 
 // refused says why a pool takes nothing new of a tenant, or nothing.
 func (p *naivePool) refused(tenant string) *admission.Error {
+	if p.draining {
+		return noPool(p.policy.Name)
+	}
 	if p.policy.RefuseUnknown && !p.named(tenant) {
 		return &admission.Error{
 			Reason: admission.UnknownTenant, Field: "tenant", Meta: []string{"pool", p.policy.Name, "tenant", tenant},

@@ -17,7 +17,7 @@ func (p *naivePool) terms(tenant string) admission.TenantPolicy {
 	if own.PreferredActive != nil {
 		terms.PreferredActive = own.PreferredActive
 	}
-	if p.lane(own.Lane) != nil {
+	if p.takes(own.Lane) {
 		terms.Lane = own.Lane
 	}
 	if len(own.LaneMaxActive) > 0 {

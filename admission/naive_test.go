@@ -51,12 +51,14 @@ type naivePool struct {
 	skipped int64 // boundaries of grids
 	// newcomers is the bucket of limits.new_tenants_per_second.
 	newcomers *naiveBucket
+	draining  bool
 }
 
 type naiveLane struct {
 	name     string
 	paused   bool
 	yielding bool
+	draining bool
 	orders   [2]naiveOrder
 }
 
@@ -101,6 +103,7 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 			n.t, n.offset = n.t.Add(start.Gap), n.offset+start.Gap
 		}
 	}
+	n.finishDrains()
 	for i, op := range e.Ops {
 		switch op := op.(type) {
 		case admission.TermStart:

@@ -113,12 +113,13 @@ func (n *naive) health(at admission.Instant, w admission.Wall, p *naivePool) adm
 	h := admission.PoolHealth{
 		Pool: p.policy.Name, MaxActive: p.policy.MaxActive,
 		Active: n.active(p, func(string, int) bool { return true }),
-		Held:   totals(n.heldRows(p, at, w, nil)), Skipped: p.skipped,
+		Held:   totals(n.heldRows(p, at, w, nil)), Skipped: p.skipped, Draining: p.draining,
 	}
 	for rank, l := range p.lanes {
 		h.Lanes = append(h.Lanes, admission.LaneHealth{
-			LaneState: n.laneState(p, l, at, w), Paused: l.paused,
-			Active: n.active(p, func(_ string, r int) bool { return r == rank }),
+			LaneState: n.laneState(p, l, at, w), Paused: l.paused, Draining: l.draining,
+			Waiting: n.use(p, l.name).Waiting,
+			Active:  n.active(p, func(_ string, r int) bool { return r == rank }),
 		})
 	}
 	for i, b := range p.buckets {
