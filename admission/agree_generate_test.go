@@ -29,6 +29,8 @@ type generator struct {
 	live   []admission.Token
 	asked  []admission.Op
 	policy admission.Policy
+	// left are where redrives and purges may go on.
+	left []admission.DeadCursor
 	// revision is the number of policies applied so far.
 	revision int64
 }
@@ -106,6 +108,10 @@ func (g *generator) note(e admission.Entry, results []admission.Result, permits 
 			for _, c := range r.Claims {
 				g.tokens = append(g.tokens, c.Permit.Token)
 			}
+		case *admission.DeadResult:
+			if r.Next != (admission.DeadCursor{}) {
+				g.left = append(g.left, r.Next)
+			}
 		case *admission.PolicyResult:
 			if r.Changed {
 				g.policy, g.revision = e.Ops[i].(admission.ApplyPolicy).Policy, r.Revision
@@ -120,7 +126,7 @@ func (g *generator) op() admission.Op {
 	g.nonce++
 	switch pick(g, "op",
 		"next", "acquire", "release", "schedule", "next", "acquire", "release", "schedule", "again",
-		"next", "acquire", "release", "schedule", "renew", "unschedule", "control", "put") {
+		"next", "acquire", "release", "schedule", "renew", "unschedule", "control", "put", "dead") {
 	case "again":
 		return g.again()
 	case "acquire":
@@ -133,6 +139,11 @@ func (g *generator) op() admission.Op {
 		return g.release()
 	case "renew":
 		return &admission.Renew{TTL: g.ttl(), Tokens: list(g, "tokens", 1, 2, g.token)}
+	case "dead":
+		if g.chance(3, "purge") {
+			return g.purge()
+		}
+		return g.redrive()
 	case "put":
 		return g.putTenants()
 	case "unschedule":
@@ -204,7 +215,7 @@ func (g *generator) acquire() *admission.Acquire {
 func (g *generator) nextDue() *admission.NextDue {
 	op := &admission.NextDue{
 		Pool: g.pool(), MaxItems: pick(g, "items", 1, 3, 2, 5, 10), TTL: g.ttl(), Nonce: g.nonce,
-		RequestID: pick(g, "request", requestIDs...),
+		RequestID: pick(g, "request", requestIDs...), WorkerID: pick(g, "worker", "", "w"),
 	}
 	if g.chance(4, "some lanes") {
 		op.Lanes = append(op.Lanes, pick(g, "lane", laneNames...))

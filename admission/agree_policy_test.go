@@ -35,6 +35,7 @@ func (g *generator) drawPool(name string) admission.PoolPolicy {
 			Max:         pick(g, "max", 0, 5*time.Second),
 		},
 	}
+	p.DeadRetention = pick(g, "dead retention", 0, time.Minute, 5*time.Minute)
 	p.Limits = admission.LimitsPolicy{
 		Entries:          pick[int64](g, "entries", 0, 0, 0, 10, 5),
 		EntriesPerTenant: pick[int64](g, "entries per tenant", 0, 4, 3),

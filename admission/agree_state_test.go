@@ -76,8 +76,9 @@ func (p *naivePool) facts(f *facts) {
 		f.add("put %s/%s", p.policy.Name, row.ID)
 	}
 	for _, e := range p.entries {
-		f.add("entry %s/%s/%s in %s due %d first %d attempts %d unstarted %d dead %v", p.policy.Name, e.tenant, e.spec.Key, e.lane,
-			e.due, e.first, e.attempts, e.unstarted, e.dead)
+		f.add("entry %s/%s/%s in %s due %d first %d attempts %d unstarted %d died %d %d letter %v redriven %v %d history %v",
+			p.policy.Name, e.tenant, e.spec.Key, e.lane, e.due, e.first, e.attempts, e.unstarted,
+			e.diedAt, e.buriedAt, e.letter, e.redriven, e.cameDue, e.history)
 	}
 	for _, t := range p.tenants {
 		if !t.known {
@@ -122,8 +123,9 @@ func coreFacts(core *admission.State) facts {
 			}
 		case admission.EntryRow:
 			t := tenants[r.Tenant]
-			f.add("entry %s/%s/%s in %s due %d first %d attempts %d unstarted %d dead %v", t.Pool, t.ID, r.Key, r.Lane,
-				r.Due, r.First, r.Attempts, r.Unstarted, r.DiedAt != 0)
+			f.add("entry %s/%s/%s in %s due %d first %d attempts %d unstarted %d died %d %d letter %v redriven %v %d history %v",
+				t.Pool, t.ID, r.Key, r.Lane, r.Due, r.First, r.Attempts, r.Unstarted,
+				r.DiedAt, r.BuriedAt, r.Letter != 0, r.Redriven, r.CameDue, r.History)
 		case admission.PermitRow:
 			t := tenants[r.Tenant]
 			f.add("permit %v fence %d of %s/%s in %s until %d ttl %d cost %d cancelled %v entry %q lock %q job %q counted %v",

@@ -36,6 +36,8 @@ type agreement struct {
 	core *admission.State
 	n    *naive
 	seen admission.Tally
+	// cursors are those of the core, with what they are to naive.
+	cursors map[admission.DeadCursor]admission.DeadCursor
 	generator
 }
 
@@ -55,10 +57,11 @@ func (a *agreement) step(e admission.Entry, ahead time.Duration) []admission.Res
 		a.t.Logf("  %s", text(op))
 	}
 	foretold := a.foretell(e)
-	want, got := a.n.apply(e), a.core.Apply(e)
+	want, got := a.n.apply(a.translated(e)), a.core.Apply(e)
 	for i := range e.Ops {
 		a.seen.Count(e.Ops[i], got[i])
 		a.same(fmt.Sprintf("result of op %d", i), want[i], got[i])
+		a.goOn(want[i], got[i])
 	}
 	foretold(got)
 	a.views(e, got, ahead)

@@ -377,14 +377,14 @@ func (n *naive) claim(p *naivePool, turn naiveTurn, call *naiveCall) {
 	permit.token.Nonce = call.op.Nonce + uint64(len(call.res.Claims))*0x9e3779b97f4a7c15
 	permit.ttl = orElse(call.op.TTL, p.policy.PermitTTL)
 	permit.expires = n.leaseNow().Add(permit.ttl)
-	permit.entry, e.claim = e, permit
+	permit.entry, permit.worker, e.claim = e, call.op.WorkerID, permit
 	e.attempts++
 	e.measure(p, n.w)
 	turn.d.rotate(p, e.spec.Route, n.w)
 	call.taken[turn.d]++
 	call.res.Claims = append(call.res.Claims, admission.Claim{
 		Permit: n.holder(permit), Key: e.spec.Key, Category: e.spec.Category, Route: e.spec.Route,
-		Group: e.spec.Group, DueAt: e.first, Attempt: e.attempts, CatchUp: e.left > 1,
+		Group: e.spec.Group, DueAt: e.dueAt(), Attempt: e.attempts, CatchUp: e.left > 1,
 	})
 }
 

@@ -2,7 +2,6 @@ package admission_test
 
 import (
 	"hash/fnv"
-	"slices"
 	"time"
 
 	"github.com/admitd/admit/admission"
@@ -21,16 +20,29 @@ type naiveEntry struct {
 	attempts   int32
 	unstarted  int
 	claim      *naivePermit
-	dead       bool
-	outcome    admission.Outcome
-	diedAt     admission.Wall
-	letter     bool // of a dead occurrence
+	history    []admission.Attempt // the latest that failed
+	letter     bool                // an occurrence that died
+
+	dead     bool
+	death    uint64 // its place among the dead
+	diedAt   admission.Wall
+	buriedAt admission.Instant
+	redriven bool
+	cameDue  admission.Wall // of one that was redriven
 
 	// Of one that recurs.
 	cadence *admission.CadencePolicy
 	misses  int            // in a row
 	left    int            // boundaries of the grid to deliver, this one included
 	resume  admission.Wall // the boundary after those and after the skipped ones
+}
+
+// dueAt is when an entry, or this occurrence of it, first came due.
+func (e *naiveEntry) dueAt() admission.Wall {
+	if e.redriven {
+		return e.cameDue
+	}
+	return e.first
 }
 
 func (e *naiveEntry) queued() bool { return e.claim == nil && !e.dead }
@@ -154,15 +166,21 @@ func (n *naive) unschedule(op admission.Unschedule) *admission.UnscheduleResult 
 	if p == nil {
 		return &admission.UnscheduleResult{Err: noPool(op.Pool)}
 	}
-	e := p.entry(op.Tenant, op.Key)
-	if e == nil {
+	named := deleteIf(p.entries, func(e *naiveEntry) bool {
+		return e.tenant != op.Tenant || e.spec.Key != op.Key || e.letter && e.dead
+	})
+	if len(named) == 0 {
 		return &admission.UnscheduleResult{Err: &admission.Error{
 			Reason: admission.EntryNotFound, Field: "key",
 			Meta: []string{"pool", op.Pool, "tenant", op.Tenant, "key", op.Key},
 		}}
 	}
-	n.drop(p, e)
-	return &admission.UnscheduleResult{WasClaimed: e.claim != nil}
+	res := &admission.UnscheduleResult{}
+	for _, e := range named {
+		res.WasClaimed = res.WasClaimed || e.claim != nil
+		n.drop(p, e)
+	}
+	return res
 }
 
 // report ends a claim as its holder says.
@@ -179,10 +197,8 @@ func (n *naive) report(p *naivePool, e *naiveEntry, op *admission.Release) {
 		e.claim, e.waits = nil, e.due > e.first
 		e.attempts--
 		e.unstarted++
-	case admission.OutcomeFailed:
+	case admission.OutcomeFailed, admission.OutcomeDead:
 		n.fail(p, e, op.Outcome, n.w)
-	case admission.OutcomeDead:
-		n.bury(p, e, op.Outcome, n.w)
 	default:
 		if e.recurs() {
 			n.recur(e, !op.Miss, n.w)
@@ -190,36 +206,6 @@ func (n *naive) report(p *naivePool, e *naiveEntry, op *admission.Release) {
 			n.drop(p, e)
 		}
 	}
-}
-
-// fail spends an attempt: the entry comes due again after a backoff counted from
-// a time, or is dead.
-func (n *naive) fail(p *naivePool, e *naiveEntry, outcome admission.Outcome, from admission.Wall) {
-	if e.attempts >= e.retry.MaxAttempts {
-		n.bury(p, e, outcome, from)
-		return
-	}
-	e.claim = nil
-	e.due = from.Add(naiveBackoff(e.retry, e.spec.Key, e.attempts))
-	e.waits = e.due > e.first
-}
-
-// bury ends an entry for good, or an occurrence of one that recurs.
-func (n *naive) bury(p *naivePool, e *naiveEntry, outcome admission.Outcome, from admission.Wall) {
-	if !e.recurs() {
-		e.claim, e.dead, e.outcome, e.diedAt = nil, true, outcome, n.w
-		return
-	}
-	letters := slices.DeleteFunc(slices.Clone(p.entries), func(x *naiveEntry) bool {
-		return !x.letter || x.tenant != e.tenant || x.spec.Key != e.spec.Key
-	})
-	if len(letters) >= 64 {
-		p.entries = slices.DeleteFunc(p.entries, func(x *naiveEntry) bool { return x == letters[0] })
-	}
-	letter := *e
-	letter.letter, letter.claim, letter.dead, letter.outcome, letter.diedAt = true, nil, true, outcome, n.w
-	p.entries = append(p.entries, &letter)
-	n.recur(e, false, from)
 }
 
 // naiveBackoff is base doubled for each attempt but the first, at most max: half

@@ -24,6 +24,7 @@ type naivePermit struct {
 	charged   []naiveCharge
 	entry     *naiveEntry // nil with Acquire
 	cancelled bool
+	worker    string
 	lockKey   string
 	dedupeKey string
 	uncounted bool // holds no slot

@@ -60,6 +60,7 @@ func filled(p admission.PoolPolicy) admission.PoolPolicy {
 	p.Limits.NewTenantsPerSecond = orElse(p.Limits.NewTenantsPerSecond, 1000)
 	p.Limits.TenantRows = orElse(p.Limits.TenantRows, 100_000)
 	p.Limits.DedupeKeys = orElse(p.Limits.DedupeKeys, 1_000_000)
+	p.DeadRetention = orElse(p.DeadRetention, 7*24*time.Hour)
 	p.LockMaxActive = orElse(p.LockMaxActive, 1)
 	p.DoneRetention = orElse(p.DoneRetention, 24*time.Hour)
 	p.Cadences = slices.Clone(p.Cadences)

@@ -9,7 +9,7 @@ import (
 // The most boundaries of a grid that are caught up.
 const naiveCatchUp = 64
 
-func (e *naiveEntry) recurs() bool { return e.spec.Every > 0 || e.cadence != nil }
+func (e *naiveEntry) recurs() bool { return !e.letter && (e.spec.Every > 0 || e.cadence != nil) }
 
 // cadence finds a cadence by name; no name is none.
 func (p *naivePool) cadence(name string) (c *admission.CadencePolicy, ok bool) {
@@ -31,7 +31,7 @@ func noCadence(pool, cadence string) *admission.Error {
 // measure looks at a claimed boundary how far the grid is behind, unless it is
 // catching up.
 func (e *naiveEntry) measure(p *naivePool, w admission.Wall) {
-	if e.spec.Every == 0 || e.left > 0 {
+	if e.letter || e.spec.Every == 0 || e.left > 0 {
 		return
 	}
 	for e.resume = e.first; e.resume <= w; e.resume = e.resume.Add(e.spec.Every) {
@@ -48,7 +48,7 @@ func (e *naiveEntry) measure(p *naivePool, w admission.Wall) {
 
 // recur lets an entry go on after the end of an occurrence, at a time.
 func (n *naive) recur(e *naiveEntry, hit bool, from admission.Wall) {
-	e.claim, e.waits, e.attempts, e.unstarted = nil, false, 0, 0
+	e.claim, e.waits, e.attempts, e.unstarted, e.history = nil, false, 0, 0, nil
 	n.seq++
 	e.seq = n.seq
 	switch {

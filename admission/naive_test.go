@@ -32,6 +32,7 @@ type naive struct {
 
 	grants int64  // ever, for fences
 	seq    uint64 // places in line ever given
+	deaths uint64 // ever
 
 	// Of the entry being decided.
 	granted uint32
@@ -49,6 +50,7 @@ type naivePool struct {
 	tenants []*naiveTenant
 	entries []*naiveEntry
 	skipped int64 // boundaries of grids
+	swept   int64 // dead entries
 	// newcomers is the bucket of limits.new_tenants_per_second.
 	newcomers *naiveBucket
 	draining  bool
@@ -129,6 +131,7 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 	n.expire()
 	n.endWaits()
 	for _, p := range n.pools {
+		n.sweepOld(p)
 		n.forgetOld(p)
 		n.forgetIdle(p)
 	}
@@ -140,6 +143,10 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 			results[i] = n.unschedule(op)
 		case *admission.ReportDemand:
 			results[i] = n.reportDemand(op)
+		case *admission.Redrive:
+			results[i] = n.redrive(op)
+		case *admission.PurgeDead:
+			results[i] = n.purge(op)
 		}
 	}
 	n.promote()

@@ -113,7 +113,7 @@ func (n *naive) health(at admission.Instant, w admission.Wall, p *naivePool) adm
 	h := admission.PoolHealth{
 		Pool: p.policy.Name, MaxActive: p.policy.MaxActive,
 		Active: n.active(p, func(string, int) bool { return true }),
-		Held:   totals(n.heldRows(p, at, w, nil)), Skipped: p.skipped, Draining: p.draining,
+		Held:   totals(n.heldRows(p, at, w, nil)), Skipped: p.skipped, Swept: p.swept, Draining: p.draining,
 	}
 	for rank, l := range p.lanes {
 		h.Lanes = append(h.Lanes, admission.LaneHealth{
