@@ -40,7 +40,7 @@ func (g *generator) drawPool(name string) admission.PoolPolicy {
 		Entries:          pick[int64](g, "entries", 0, 0, 0, 10, 5),
 		EntriesPerTenant: pick[int64](g, "entries per tenant", 0, 4, 3),
 		Tenants:          pick[int64](g, "tenants", 0, 0, 0, 3, 1),
-		RequestIDs:       pick[int64](g, "request ids", 0, 0, 0, 4, 2),
+		RequestIDs:       pick[int64](g, "request ids", 0, 0, 0, 10, 4, 2),
 		EndedPermits:     pick[int64](g, "ended permits", 0, 0, 0, 4, 1),
 
 		NewTenantsPerSecond: pick[int64](g, "new tenants", 0, 0, 0, 1, 2),

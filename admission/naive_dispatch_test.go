@@ -163,7 +163,7 @@ func (n *naive) openCall(op *admission.NextDue) *naiveCall {
 	if r, ok := n.request(p, "", op.RequestID); ok {
 		call.closed = true
 		n.replayCall(call, r)
-	} else if int64(len(n.requestsOf(p))) >= p.policy.Limits.RequestIDs {
+	} else if int64(len(n.requestsOf(p))) >= p.part(p.highest(op), p.policy.Limits.RequestIDs) {
 		call.closed, call.refused = true, admission.Cardinality
 	}
 	return call

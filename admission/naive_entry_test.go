@@ -135,15 +135,9 @@ func noCategory(pool, category string) *admission.Error {
 
 // noRoom says why a new entry of a tenant is one too many, if it is.
 func (n *naive) noRoom(p *naivePool, tenant, lane string) admission.Reason {
-	var own int64
-	for _, e := range p.entries {
-		if e.tenant == tenant {
-			own++
-		}
-	}
 	switch {
 	case int64(len(p.entries)) >= p.part(lane, p.policy.Limits.Entries),
-		own >= p.part(lane, p.policy.Limits.EntriesPerTenant):
+		p.entriesOf(tenant) >= p.part(lane, p.policy.Limits.EntriesPerTenant):
 		return admission.QueueFull
 	case n.full(p, tenant, lane):
 		return admission.Cardinality

@@ -200,15 +200,14 @@ func (n *naive) poolSlots(p *naivePool, tenant, lane string, at admission.Instan
 // memoryLimits are those of what a pool may remember.
 func (n *naive) memoryLimits(p *naivePool, op *admission.Acquire, lane string) []naiveLimit {
 	all := n.dedupeLimits(p, op)
-	add := func(name string, most, used int64, wait time.Duration) {
-		all = append(all, naiveLimit{reason: admission.Cardinality, Limit: admission.Limit{
-			Name: name, Scope: admission.ScopePool, Capacity: most, Used: used, Asked: 1, RetryAfter: wait,
-		}})
-	}
 	most := p.policy.Limits.RequestIDs
-	if ids := n.requestsOf(p); op.RequestID != "" && int64(len(ids)) >= most {
-		last := ids[int64(len(ids))-most] // with which there is room again
-		add("limits.request_ids", most, int64(len(ids)), millis(naiveWindow-n.t.Sub(last.at)))
+	part := p.part(lane, most)
+	if ids := n.requestsOf(p); op.RequestID != "" && int64(len(ids)) >= part {
+		last := ids[int64(len(ids))-part] // with which there is room again
+		all = append(all, naiveLimit{reason: admission.Cardinality, Limit: admission.Limit{
+			Name: "limits.request_ids", Scope: admission.ScopePool, Capacity: most, Used: int64(len(ids)), Asked: 1,
+			Reserve: most - part, RetryAfter: millis(naiveWindow - n.t.Sub(last.at)),
+		}})
 	}
 	return append(all, n.closed(p, op.Tenant, lane)...)
 }

@@ -59,6 +59,7 @@ func filled(p admission.PoolPolicy) admission.PoolPolicy {
 	p.Limits.WaitingPerTenant = orElse(p.Limits.WaitingPerTenant, 1_000)
 	p.Limits.NewTenantsPerSecond = orElse(p.Limits.NewTenantsPerSecond, 1000)
 	p.Limits.TenantRows = orElse(p.Limits.TenantRows, 100_000)
+	p.Limits.PausedGroups = orElse(p.Limits.PausedGroups, 10_000)
 	p.Limits.DedupeKeys = orElse(p.Limits.DedupeKeys, 1_000_000)
 	p.DeadRetention = orElse(p.DeadRetention, 7*24*time.Hour)
 	p.LockMaxActive = orElse(p.LockMaxActive, 1)

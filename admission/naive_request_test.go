@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/admitd/admit/admission"
 )
@@ -29,6 +30,14 @@ func (n *naive) request(p *naivePool, tenant, id string) (naiveRequest, bool) {
 // requestsOf are the ids that a pool remembers, oldest first.
 func (n *naive) requestsOf(p *naivePool) []naiveRequest {
 	return deleteIf(n.requests, func(r naiveRequest) bool { return r.pool != p })
+}
+
+// highest is the highest lane that a call asks for.
+func (p *naivePool) highest(op *admission.NextDue) string {
+	i := slices.IndexFunc(p.lanes, func(l *naiveLane) bool {
+		return len(op.Lanes) == 0 || slices.Contains(op.Lanes, l.name)
+	})
+	return p.lanes[i].name
 }
 
 // bodyOf is what has to be the same when an Acquire is sent again.

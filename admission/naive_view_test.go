@@ -171,19 +171,6 @@ func (n *naive) tenantHealth(at admission.Instant, p *naivePool, tenant string) 
 	return h
 }
 
-// limitUse shows how full the limits of a pool are.
-func (n *naive) limitUse(p *naivePool, at admission.Instant) []admission.LimitUse {
-	limits, ended := p.policy.Limits, deleteIf(n.ended, func(e naiveEnded) bool { return e.pool != p })
-	return []admission.LimitUse{
-		{Limit: "entries", Used: int64(len(p.entries)), Capacity: limits.Entries},
-		{Limit: "tenants", Used: p.strangers(), Capacity: limits.Tenants},
-		{Limit: "new_tenants_per_second", Used: p.newcomers.used(p.newcomerTerms(), at), Capacity: limits.NewTenantsPerSecond},
-		{Limit: "tenant_rows", Used: int64(len(p.puts)), Capacity: limits.TenantRows},
-		{Limit: "request_ids", Used: int64(len(n.requestsOf(p))), Capacity: limits.RequestIDs},
-		{Limit: "ended_permits", Used: int64(len(ended)), Capacity: limits.EndedPermits},
-	}
-}
-
 // deadline is when the first permit expires.
 func (n *naive) deadline() (at admission.Instant, ok bool) {
 	for _, p := range n.permits {
