@@ -21,3 +21,12 @@ func TestOldestAgeFollowsTheHeadOfTheLine(t *testing.T) {
 	s.plan(EntrySpec{Tenant: "a", Key: "older", DueAt: s.w.Add(-time.Minute)})
 	want(t, "age of one that was due before", age(), time.Minute)
 }
+
+func TestHealthTellsWhoWaitsInALane(t *testing.T) {
+	s := tell(t, PoolPolicy{MaxActive: 1, Lanes: []LanePolicy{{Name: "high"}, {Name: "low"}}})
+	s.granted("a")
+	s.acquire(&Acquire{Pool: "p", Tenant: "a", Cost: 1, MaxWait: time.Minute})
+	lanes := s.Health(s.t, s.w, "p")[0].Lanes
+	want(t, "waiting above", lanes[0].Waiting, 0)
+	want(t, "waiting below", lanes[1].Waiting, 1)
+}

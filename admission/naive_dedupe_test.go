@@ -58,6 +58,6 @@ func (n *naive) dedupeLimits(p *naivePool, op *admission.Acquire) []naiveLimit {
 	last := done[int64(len(done))-most] // with which there is room again
 	return []naiveLimit{{reason: admission.Cardinality, Limit: admission.Limit{
 		Name: "limits.dedupe_keys", Scope: admission.ScopePool, Capacity: most, Used: int64(len(done)), Asked: 1,
-		RetryAfter: millis(p.policy.DoneRetention - n.t.Sub(last.at)),
+		RetryAfter: p.policy.DoneRetention - n.t.Sub(last.at),
 	}}}
 }

@@ -299,6 +299,7 @@ func (n *naive) decide(p *naivePool, turn naiveTurn, reserved []naiveLimit) {
 		return
 	}
 	res.Decision.Shed = n.shed(turn.d.lane, limits, n.t)
+	res.Decision.Shed.RetryAfter = millis(n.back(p, turn.d.tenant, turn.d.lane, retryAfter(limits)))
 	if p.policy.Shadow {
 		res.Decision = n.pass(p, turn, op, res.Decision.Shed)
 	}

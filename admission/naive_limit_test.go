@@ -7,7 +7,8 @@ import (
 	"github.com/admitd/admit/admission"
 )
 
-// naiveLimit is a limit that blocks a request.
+// naiveLimit is a limit that blocks a request. Its RetryAfter is rounded when it is
+// told.
 type naiveLimit struct {
 	admission.Limit
 	reason admission.Reason
@@ -129,7 +130,7 @@ func (l *naiveLimit) judge(b *naiveBucket, terms naiveTerms, at admission.Instan
 	case short:
 		l.reason = admission.PoolRate
 	}
-	l.RetryAfter = millis(b.wait(terms, at, l.Asked, l.Reserve))
+	l.RetryAfter = b.wait(terms, at, l.Asked, l.Reserve)
 }
 
 // millis rounds up to whole milliseconds; what is absent stays absent.
@@ -206,7 +207,7 @@ func (n *naive) memoryLimits(p *naivePool, op *admission.Acquire, lane string) [
 		last := ids[int64(len(ids))-part] // with which there is room again
 		all = append(all, naiveLimit{reason: admission.Cardinality, Limit: admission.Limit{
 			Name: "limits.request_ids", Scope: admission.ScopePool, Capacity: most, Used: int64(len(ids)), Asked: 1,
-			Reserve: most - part, RetryAfter: millis(naiveWindow - n.t.Sub(last.at)),
+			Reserve: most - part, RetryAfter: naiveWindow - n.t.Sub(last.at),
 		}})
 	}
 	return append(all, n.closed(p, op.Tenant, lane)...)
@@ -238,10 +239,11 @@ func retryAfter(limits []naiveLimit) time.Duration {
 // shed is the refusal that the limits make.
 func (n *naive) shed(lane string, limits []naiveLimit, at admission.Instant) *admission.Shed {
 	s := &admission.Shed{
-		Reason: first(limits), Lane: lane, RetryAfter: retryAfter(limits), EarliestExpiry: admission.Absent,
+		Reason: first(limits), Lane: lane, RetryAfter: millis(retryAfter(limits)), EarliestExpiry: admission.Absent,
 		MaxGrantable: admission.Absent,
 	}
 	for _, l := range limits {
+		l.RetryAfter = millis(l.RetryAfter)
 		s.Blocking = append(s.Blocking, l.Limit)
 		if l.reason == admission.NeverGrantable && (s.MaxGrantable == admission.Absent || l.most < s.MaxGrantable) {
 			s.MaxGrantable = l.most

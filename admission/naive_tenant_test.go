@@ -134,7 +134,7 @@ func (n *naive) closed(p *naivePool, tenant, lane string) []naiveLimit {
 			Reserve: most - p.part(lane, most),
 		}}
 		if used+1+l.Reserve > most {
-			l.RetryAfter = millis(wait(l.Reserve))
+			l.RetryAfter = wait(l.Reserve)
 			all = append(all, l)
 		}
 	}
@@ -144,6 +144,16 @@ func (n *naive) closed(p *naivePool, tenant, lane string) []naiveLimit {
 		return p.newcomers.wait(terms, n.t, 1, reserve)
 	})
 	return all
+}
+
+// back is after how long the pool lets a tenant in that comes back after a time: by
+// then it may be forgotten, and new.
+func (n *naive) back(p *naivePool, t *naiveTenant, lane string, after time.Duration) time.Duration {
+	if after == admission.Absent || !t.known || p.named(t.id) || t.idleAt == 0 || t.idleAt > n.t.Add(after) {
+		return after
+	}
+	most := p.policy.Limits.NewTenantsPerSecond
+	return max(after, p.newcomers.wait(p.newcomerTerms(), n.t, 1, most-p.part(lane, most)))
 }
 
 // full says whether a tenant would be one too many in a lane.

@@ -21,7 +21,7 @@ func (n *naive) heldRows(
 				continue
 			}
 			limits := n.limits(p, t.id, d.lane, naiveWant{cost: 1}, at)
-			reason, wait := first(limits), retryAfter(limits)
+			reason, wait := first(limits), millis(retryAfter(limits))
 			if reason == admission.ReasonNone && call != nil && call.asks(d.lane) {
 				reason, wait = call.leftBehind(d), admission.Absent
 			}
