@@ -32,7 +32,7 @@ func (s *State) recall(a *ask, now Instant) bool {
 	if id == "" {
 		return false
 	}
-	if w := s.waitersByID[requestKey{d.tenant.pool.num, d.tenant.id, id}]; w != nil {
+	if w := s.waitersByID.get(requestKey{d.tenant.pool.num, d.tenant.id, id}); w != nil {
 		if w.digest != a.op.digest() {
 			a.result.Err = requestMismatch()
 		} else if a.result.Decision.Waiter = w.key; a.op.MaxWait == 0 {

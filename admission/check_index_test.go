@@ -11,11 +11,11 @@ func (c *census) checkQueues() {
 	c.offered, c.parked = map[*route][]*queue{}, map[*demand][]*queue{}
 	dormant, ripening := map[*lane]int{}, map[*lane]int{}
 	ready, queues := 0, map[*route]int{}
-	for key, q := range c.queuesByName {
+	for key, q := range c.queuesByName.rows {
 		d := q.route.demand
 		where := fmt.Sprintf("queue %s/%s/%q/%q", d.tenant.id, d.lane.name, q.route.name, q.group)
 		c.equal(where+" is keyed by its names", key, q.key())
-		c.equal(where+" is of a known route", c.routes[routeKey{d, q.route.name}] == q.route, true)
+		c.equal(where+" is of a known route", c.routes.get(routeKey{d, q.route.name}) == q.route, true)
 		c.equal(where+" queued", q.queued, c.queued[q])
 		c.equal(where+" retries", q.retries, c.retries[q])
 		c.equal(where+" is needed", q.queued > 0, true)
@@ -59,7 +59,7 @@ func (c *census) checkQueues() {
 func (c *census) checkRoutes(queues map[*route]int) {
 	heads := 0
 	c.turning = map[*demand]int{}
-	for key, r := range c.routes {
+	for key, r := range c.routes.rows {
 		where := fmt.Sprintf("route %s/%s/%q", r.demand.tenant.id, r.demand.lane.name, r.name)
 		c.equal(where+" is keyed by its names", key, routeKey{r.demand, r.name})
 		c.equal(where+" queues", r.queues, queues[r])
@@ -136,16 +136,16 @@ func (c *census) checkReady(where string, q *queue, inLine spot, anyInLine bool)
 // of those that are paused.
 func (c *census) checkGroups() {
 	grouped := 0
-	for key, queues := range c.grouped {
+	for key, queues := range c.grouped.rows {
 		c.equal("group "+key.name+" has queues", len(queues) > 0, true)
 		for i, q := range queues {
 			grouped++
 			c.equal("group "+key.name+" knows its queues", q.sibling == i && q.group == key.name && q.route.demand.tenant == key.tenant, true)
-			c.equal("group "+key.name+" has living queues", c.queuesByName[q.key()] == q, true)
+			c.equal("group "+key.name+" has living queues", c.queuesByName.get(q.key()) == q, true)
 		}
 	}
 	named := 0
-	for key := range c.queuesByName {
+	for key := range c.queuesByName.rows {
 		if key.group != "" {
 			named++
 		}
@@ -155,12 +155,12 @@ func (c *census) checkGroups() {
 	c.pausedGroups.Scan(func(g pausedGroup) bool {
 		tenants[g.tenant]++
 		pools[g.tenant.pool]++
-		c.equal("paused group "+g.name+" is of a known tenant", g.tenant.pool.tenants[g.tenant.id] == g.tenant, true)
+		c.equal("paused group "+g.name+" is of a known tenant", g.tenant.pool.tenants.get(g.tenant.id) == g.tenant, true)
 		return true
 	})
 	for _, p := range c.pools.list {
 		c.equal("pool "+p.name+" paused groups", p.pausedGroups, pools[p])
-		for _, t := range p.tenants {
+		for _, t := range p.tenants.rows {
 			c.equal("tenant "+t.id+" paused groups", t.pausedGroups, tenants[t])
 		}
 	}
@@ -259,7 +259,7 @@ func (c *census) checkLanes(p *pool) {
 		counted := &lane{}
 		listed := 0
 		var ordered [classCount][orderedSources]int
-		for _, t := range p.tenants {
+		for _, t := range p.tenants.rows {
 			for _, d := range t.demands {
 				if d.lane != l {
 					continue
@@ -310,7 +310,7 @@ func (c *census) checkLanes(p *pool) {
 func (c *census) checkTenants(p *pool) {
 	strangers, wanting, idle := int64(0), 0, 0
 	mostEntries, mostWaiting := int64(0), int64(0)
-	for id, t := range p.tenants {
+	for id, t := range p.tenants.rows {
 		where := "tenant " + p.name + "/" + id
 		row, ok := c.tenants.Get(t.row)
 		c.equal(where+" is known", ok && row == t.row && t.id == id && t.pool == p, true)
@@ -344,7 +344,7 @@ func (c *census) checkTenants(p *pool) {
 			c.checkBucket(where+" bucket "+spec.name, spec, &t.row.buckets[i])
 		}
 	}
-	c.equal("pool "+p.name+" named", p.named.Len(), len(p.tenants))
+	c.equal("pool "+p.name+" named", p.named.Len(), p.tenants.len())
 	puts := 0
 	c.puts.Scan(func(r *putRow) bool {
 		if r.pool == p {

@@ -89,20 +89,20 @@ func (c *census) equal(what string, got, want any) {
 // checkRows checks that the trees hold the rows that are in force.
 func (c *census) checkRows() {
 	c.tenants.Scan(func(row *tenantRow) bool {
-		c.equal("tenant "+row.id+" has its row", row.tenant.row == row && row.pool.tenants[row.id] == row.tenant, true)
+		c.equal("tenant "+row.id+" has its row", row.tenant.row == row && row.pool.tenants.get(row.id) == row.tenant, true)
 		c.equal("tenant "+row.id+" has a pool", c.pools.byName(row.pool.name) == row.pool, true)
 		return true
 	})
 	c.demands.Scan(func(row *demandRow) bool {
 		where := "demand " + row.tenant.id + "/" + row.lane.name
 		c.equal(where+" has its row", row.demand.row == row && slices.Contains(row.tenant.demands, row.demand), true)
-		c.equal(where+" has a tenant", row.tenant.pool.tenants[row.tenant.id] == row.tenant, true)
+		c.equal(where+" has a tenant", row.tenant.pool.tenants.get(row.tenant.id) == row.tenant, true)
 		c.equal(where+" has a lane", row.tenant.pool.lane(row.lane.name) == row.lane, true)
 		return true
 	})
 	n := 0
 	for _, p := range c.pools.list {
-		for _, t := range p.tenants {
+		for _, t := range p.tenants.rows {
 			n += len(t.demands)
 		}
 	}
@@ -162,7 +162,7 @@ func (c *census) checkEntries() {
 		for _, l := range p.lanes {
 			c.equal("lane "+l.name+" entries", l.entries, lanes[l])
 		}
-		for _, t := range p.tenants {
+		for _, t := range p.tenants.rows {
 			c.equal("tenant "+t.id+" entries", t.entries, tenants[t])
 		}
 	}
@@ -170,7 +170,7 @@ func (c *census) checkEntries() {
 
 // checkQueued checks that a queued entry stands in its queue and nowhere else.
 func (c *census) checkQueued(where string, e *entryRow) {
-	c.equal(where+" is in the queue of its names", c.queuesByName[e.queue.key()] == e.queue, true)
+	c.equal(where+" is in the queue of its names", c.queuesByName.get(e.queue.key()) == e.queue, true)
 	c.equal(where+" is delayed only for a retry", !e.delayed || e.due > e.first, true)
 	inLine, _ := c.line.Get(spot{queue: e.queue.num, at: e.place()})
 	late, _ := c.delayed.Get(spot{queue: e.queue.num, at: place{e.due, e.seq}})
@@ -228,7 +228,7 @@ func (c *census) checkPermits() {
 		for _, l := range p.lanes {
 			c.equal("lane "+l.name+" active", l.active, lanes[l])
 		}
-		for _, t := range p.tenants {
+		for _, t := range p.tenants.rows {
 			c.equal("tenant "+t.id+" active", t.active, tenants[t])
 			for _, d := range t.demands {
 				c.equal("demand "+t.id+"/"+d.lane.name+" active", d.active, c.active[d])

@@ -25,7 +25,7 @@ func (c *census) checkWaiters() {
 		c.equal(where+" has a deadline", ok, true)
 		if w.requestID != "" {
 			ids++
-			c.equal(where+" is found by its id", c.waitersByID[requestKey{d.tenant.pool.num, d.tenant.id, w.requestID}] == w, true)
+			c.equal(where+" is found by its id", c.waitersByID.get(requestKey{d.tenant.pool.num, d.tenant.id, w.requestID}) == w, true)
 		}
 		if w.job != nil {
 			jobs[w.job]++
@@ -45,7 +45,7 @@ func (c *census) checkWaiters() {
 		locks[w.lock]++
 		_, open := w.lock.open.Get(w)
 		_, held := w.lock.held.Get(w)
-		c.equal(where+" has its lock", d.tenant.pool.locks[w.lock.name] == w.lock, true)
+		c.equal(where+" has its lock", d.tenant.pool.locks.get(w.lock.name) == w.lock, true)
 		c.equal(where+" is let in by its lock if it is queued", open, w.queued)
 		c.equal(where+" waits for its lock if it is not", held, w.attached() && !w.queued)
 		if held {
@@ -53,7 +53,7 @@ func (c *census) checkWaiters() {
 		}
 		return true
 	})
-	c.equal("waiters by id", len(c.waitersByID), ids)
+	c.equal("waiters by id", c.waitersByID.len(), ids)
 	c.equal("queues", c.queues.Len(), queued)
 	for _, p := range c.pools.list {
 		c.equal("pool "+p.name+" waiting", p.waiting, pools[p])
@@ -61,7 +61,7 @@ func (c *census) checkWaiters() {
 		for _, l := range p.lanes {
 			c.equal("lane "+l.name+" waiters", l.waiters, lanes[l])
 		}
-		for _, t := range p.tenants {
+		for _, t := range p.tenants.rows {
 			c.equal("tenant "+t.id+" waiting", t.waiting, tenants[t])
 			for _, d := range t.demands {
 				want := demands[d]
@@ -90,7 +90,7 @@ func (c *census) checkKeys(p *pool, waiting map[*lock]int64, jobs map[*job]int) 
 		}
 		return true
 	})
-	for name, l := range p.locks {
+	for name, l := range p.locks.rows {
 		where := "lock " + name.tenant.id + "/" + name.key
 		c.equal(where+" is under its name", l.name, name)
 		c.equal(where+" holders", l.active, held[name])
@@ -105,7 +105,7 @@ func (c *census) checkKeys(p *pool, waiting map[*lock]int64, jobs map[*job]int) 
 	}
 	c.equal("locks of permits that are not known", len(held), 0)
 	done := 0
-	for name, j := range p.jobs {
+	for name, j := range p.jobs.rows {
 		where := "job " + name.tenant + "/" + name.key
 		c.equal(where+" is live", j.live, live[name] > 0)
 		c.equal(where+" is live once", live[name] <= 1, true)

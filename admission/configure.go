@@ -218,7 +218,7 @@ func (p *pool) configureShares(cfg *PoolPolicy) {
 // buckets over.
 func (s *State) reconfigureTenants(p *pool, oldFairUse []*bucketSpec) {
 	//unordered: each tenant is changed by itself, and seats are settled in order
-	for _, t := range p.tenants {
+	for _, t := range p.tenants.rows {
 		s.dropLanes(t)
 		s.reshare(t, oldFairUse)
 	}
@@ -272,7 +272,7 @@ func (s *State) dropPool(p *pool) {
 		s.dropPut(row)
 	}
 	//unordered: each tenant is forgotten by itself
-	for _, t := range p.tenants {
+	for _, t := range p.tenants.rows {
 		s.forget(t)
 	}
 	for p.ended.len() > 0 {

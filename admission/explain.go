@@ -27,7 +27,7 @@ func (x *examination) consider(a *ask) {
 		x.consult(onlyIf(a.forgets(now), Cardinality), limit, x.pool.requestsFreeAt(l))
 	}
 	if a.op.DedupeKey != "" {
-		limit := l.memory("limits.dedupe_keys", ScopePool, limits.DedupeKeys, int64(len(x.pool.jobs)))
+		limit := l.memory("limits.dedupe_keys", ScopePool, limits.DedupeKeys, int64(x.pool.jobs.len()))
 		x.consult(onlyIf(a.jobsFull(), Cardinality), limit, never)
 	}
 	x.readyAt = t.returnsAt(l, x.readyAt)

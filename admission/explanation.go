@@ -115,7 +115,7 @@ func (s *State) explainRequest(e *Explanation, op *Acquire) *Error {
 	if p == nil {
 		return poolNotFound(op.Pool)
 	}
-	if w := s.waitersByID[requestKey{p.num, op.Tenant, op.RequestID}]; w != nil && op.RequestID != "" {
+	if w := s.waitersByID.get(requestKey{p.num, op.Tenant, op.RequestID}); w != nil && op.RequestID != "" {
 		s.explainNeed(e, w.demand, w.need(), w.source())
 		return nil
 	}

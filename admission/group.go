@@ -42,8 +42,8 @@ func (s *State) joinGroup(q *queue) {
 	t := q.route.demand.tenant
 	q.paused = s.groupPaused(t, q.group)
 	key := groupKey{t, q.group}
-	q.sibling = len(s.grouped[key])
-	s.grouped[key] = append(s.grouped[key], q)
+	q.sibling = len(s.grouped.get(key))
+	s.grouped.set(key, append(s.grouped.get(key), q))
 }
 
 // leaveGroup takes a queue out of those of its group.
@@ -52,12 +52,12 @@ func (s *State) leaveGroup(q *queue) {
 		return
 	}
 	key := groupKey{q.route.demand.tenant, q.group}
-	queues := s.grouped[key]
+	queues := s.grouped.get(key)
 	last := len(queues) - 1
 	queues[last].sibling = q.sibling
 	queues[q.sibling], queues[last] = queues[last], nil
-	if s.grouped[key] = queues[:last]; last == 0 {
-		delete(s.grouped, key)
+	if s.grouped.set(key, queues[:last]); last == 0 {
+		s.grouped.drop(key)
 	}
 }
 
@@ -82,7 +82,7 @@ func (s *State) pauseGroup(t *tenant, name string, on bool) *Error {
 	} else {
 		s.forgetPausedGroup(pausedGroup{t, name})
 	}
-	queues := slices.Clone(s.grouped[groupKey{t, name}])
+	queues := slices.Clone(s.grouped.get(groupKey{t, name}))
 	slices.SortFunc(queues, func(a, b *queue) int { return a.headed.compare(b.headed) })
 	for _, q := range queues { // routes that have turns again come in this order
 		s.setPaused(q, on)

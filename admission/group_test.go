@@ -76,7 +76,7 @@ func TestAResumedGroupComesBackInOrder(t *testing.T) {
 func TestWhatComesToAPausedGroupWaits(t *testing.T) {
 	s := tell(t, PoolPolicy{Retry: RetryPolicy{Base: time.Second}})
 	s.setGroup("g", false)
-	want(t, "a tenant with a paused group", len(s.pools.byName("p").tenants), 1)
+	want(t, "a tenant with a paused group", s.pools.byName("p").tenants.len(), 1)
 	s.setGroup("g", true)
 	s.plan(of("g", in(0, "a", "back")), of("g", in(0, "a", "done")))
 	claims := s.claim(9, "[back done]")

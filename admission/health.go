@@ -15,7 +15,7 @@ func (s *State) Health(at Instant, w Wall, pool string) []PoolHealth {
 func (s *State) poolHealth(p *pool, at Instant, w Wall) PoolHealth {
 	v := s.shedView(p, at, w)
 	h := PoolHealth{
-		Pool: p.name, MaxActive: p.maxActive, Active: p.active, Waiting: p.waiting, Tenants: int64(len(p.tenants)),
+		Pool: p.name, MaxActive: p.maxActive, Active: p.active, Waiting: p.waiting, Tenants: int64(p.tenants.len()),
 		Entries: p.entries - int64(p.graves.Len()), Dead: int64(p.graves.Len()), Swept: p.swept, Skipped: p.skipped, Held: v.totals(),
 		Draining: p.draining,
 	}

@@ -45,10 +45,10 @@ func (s *State) jobFor(t *tenant, key string) *job {
 		return nil
 	}
 	name := jobName{t.id, key}
-	j := t.pool.jobs[name]
+	j := t.pool.jobs.get(name)
 	if j == nil {
 		j = &job{}
-		t.pool.jobs[name] = j
+		t.pool.jobs.set(name, j)
 	}
 	return j
 }
@@ -83,10 +83,10 @@ func (s *State) freeJob(t *tenant, key string, done bool) {
 func (s *State) adoptDone(r *doneRow) {
 	s.dones.Set(r)
 	r.pool.dones.push(r)
-	j := r.pool.jobs[r.name]
+	j := r.pool.jobs.get(r.name)
 	if j == nil {
 		j = &job{}
-		r.pool.jobs[r.name] = j
+		r.pool.jobs.set(r.name, j)
 	}
 	j.done = r
 }
@@ -101,8 +101,8 @@ func (s *State) leaveJob(w *waiter) {
 }
 
 func (p *pool) dropJob(name jobName) {
-	if j := p.jobs[name]; j != nil && !j.live && j.done == nil && len(j.waiters) == 0 {
-		delete(p.jobs, name)
+	if j := p.jobs.get(name); j != nil && !j.live && j.done == nil && len(j.waiters) == 0 {
+		p.jobs.drop(name)
 	}
 }
 
@@ -116,13 +116,13 @@ func (s *State) forgetDone(p *pool) {
 
 func (s *State) dropDone(r *doneRow) {
 	s.dones.Delete(r)
-	r.pool.jobs[r.name].done = nil
+	r.pool.jobs.get(r.name).done = nil
 	r.pool.dropJob(r.name)
 }
 
 // duplicate says whether the tenant's key is live or done at that moment.
 func (t *tenant) duplicate(key string, now Instant) (live, done bool) {
-	j := t.pool.jobs[jobName{t.id, key}]
+	j := t.pool.jobs.get(jobName{t.id, key})
 	if key == "" || j == nil {
 		return false, false
 	}
@@ -133,7 +133,7 @@ func (t *tenant) duplicate(key string, now Instant) (live, done bool) {
 func (a *ask) jobsFull() bool {
 	p, l := a.demand.tenant.pool, a.demand.lane
 	name := jobName{a.demand.tenant.id, a.op.DedupeKey}
-	return name.key != "" && p.jobs[name] == nil && int64(len(p.jobs)) >= l.partOf(p.limits.DedupeKeys)
+	return name.key != "" && p.jobs.get(name) == nil && int64(p.jobs.len()) >= l.partOf(p.limits.DedupeKeys)
 }
 
 const defaultDoneRetention = 24 * time.Hour

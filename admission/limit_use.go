@@ -26,7 +26,7 @@ func (s *State) Limits(at Instant, pool string) []LimitUse {
 		{"ended_permits", int64(p.ended.len()), p.limits.EndedPermits},
 		{"waiting", p.waiting, p.limits.Waiting},
 		{"waiting_per_tenant", p.mostWaiting.most, p.limits.WaitingPerTenant},
-		{"dedupe_keys", int64(len(p.jobs)), p.limits.DedupeKeys},
+		{"dedupe_keys", int64(p.jobs.len()), p.limits.DedupeKeys},
 		{"paused_groups", p.pausedGroups, p.limits.PausedGroups},
 	}
 }

@@ -29,10 +29,10 @@ func (s *State) lockFor(t *tenant, key string) *lock {
 		return nil
 	}
 	name := lockName{t, key}
-	l := t.pool.locks[name]
+	l := t.pool.locks.get(name)
 	if l == nil {
 		l = &lock{name: name, open: newTree(seqLess), held: newTree(seqLess)}
-		t.pool.locks[name] = l
+		t.pool.locks.set(name, l)
 	}
 	return l
 }
@@ -97,7 +97,7 @@ func (s *State) leaveLock(w *waiter) {
 
 func (s *State) dropLock(l *lock) {
 	if l.active == 0 && l.waiters == 0 {
-		delete(l.name.tenant.pool.locks, l.name)
+		l.name.tenant.pool.locks.drop(l.name)
 	}
 }
 
@@ -107,7 +107,7 @@ func (t *tenant) lockBusy(key string, seq uint64) bool {
 	if key == "" {
 		return false
 	}
-	l := t.pool.locks[lockName{t, key}]
+	l := t.pool.locks.get(lockName{t, key})
 	if l == nil {
 		return false
 	}
@@ -126,7 +126,7 @@ func (t *tenant) lockBusy(key string, seq uint64) bool {
 
 // lockHolders counts the live permits that hold the tenant's key.
 func (t *tenant) lockHolders(key string) int64 {
-	if l := t.pool.locks[lockName{t, key}]; l != nil {
+	if l := t.pool.locks.get(lockName{t, key}); l != nil {
 		return l.active
 	}
 	return 0

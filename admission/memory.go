@@ -2,6 +2,7 @@ package admission
 
 import (
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -191,10 +192,16 @@ func (q *fifo[T]) pop() T {
 	var zero T
 	v := q.items[q.head]
 	q.items[q.head] = zero
-	if q.head++; q.head > len(q.items)/2 {
-		n := copy(q.items, q.items[q.head:])
-		clear(q.items[n:])
-		q.items, q.head = q.items[:n], 0
+	if q.head++; q.head <= len(q.items)/2 {
+		return v
 	}
+	left := q.items[q.head:]
+	if q.head = 0; cap(q.items) > 8*(len(left)+1) { // give back what it needs no more
+		q.items = slices.Clone(left)
+		return v
+	}
+	n := copy(q.items, left)
+	clear(q.items[n:])
+	q.items = q.items[:n]
 	return v
 }

@@ -28,7 +28,7 @@ func TestAWeightChanges(t *testing.T) {
 	policy := PoolPolicy{Overrides: []TenantPolicy{{ID: "a", Weight: 3}}}
 	s := tell(t, policy)
 	s.granted("a")
-	d := s.pools.byName("p").tenants["a"].demands[0]
+	d := s.pools.byName("p").tenants.get("a").demands[0]
 	want(t, "carried", d.row.rems[borrowing], unit%3)
 	policy.Overrides = []TenantPolicy{{ID: "a", Weight: 4}}
 	s.put(policy)

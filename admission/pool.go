@@ -36,7 +36,7 @@ type pool struct {
 	newTenants bucketState
 	newcomers  *bucketSpec
 
-	tenants map[string]*tenant
+	tenants table[string, *tenant]
 	named   *btree.BTreeG[*tenant] // the tenants by id
 	puts    map[string]*putRow     // the rows that tenants have of their own
 	// strangers counts the tenants without an override or a row of their own.
@@ -70,8 +70,8 @@ type pool struct {
 	waiting   int64
 	deadlines *btree.BTreeG[deadline]
 	reports   *btree.BTreeG[reportEnd] // demands with a report, by when it ends
-	locks     map[lockName]*lock
-	jobs      map[jobName]*job
+	locks     table[lockName, *lock]
+	jobs      table[jobName, *job]
 	dones     fifo[*doneRow] // jobs done, oldest first
 	// lockMax is how many permits may hold one lock key.
 	lockMax       int64
@@ -124,7 +124,6 @@ type lane struct {
 func newPool(name string, num uint32) *pool {
 	return &pool{
 		name: name, num: num,
-		tenants:     map[string]*tenant{},
 		named:       newTree(nameLess),
 		puts:        map[string]*putRow{},
 		categoryUse: map[string]int64{},
@@ -133,8 +132,6 @@ func newPool(name string, num uint32) *pool {
 		waiterRates: newTree(wakeupLess),
 		deadlines:   newTree(deadlineLess),
 		reports:     newTree(reportLess),
-		locks:       map[lockName]*lock{},
-		jobs:        map[jobName]*job{},
 		idle:        newTree(idlenessLess),
 		lingering:   newTree(lingerEndLess),
 		graves:      newTree(graveLess),

@@ -45,7 +45,7 @@ func (h *history) checkAhead(t tester, e *Explanation) {
 	p := h.pools.byName(e.Pool)
 	own := p.tenant(e.Tenant).demand(p.lane(e.Lane))
 	var due, waiting int64
-	for _, other := range p.tenants {
+	for _, other := range p.tenants.rows {
 		d := other.demand(own.lane)
 		if d == own || d.row == nil {
 			continue

@@ -78,7 +78,7 @@ func (s *State) putTenant(p *pool, put *TenantPut) bool {
 	default:
 		s.adoptPut(&putRow{p, put.Tenant})
 	}
-	if t := p.tenants[id]; t != nil {
+	if t := p.tenants.get(id); t != nil {
 		s.reshare(t, p.fairUse)
 	}
 	return true

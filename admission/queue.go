@@ -80,12 +80,12 @@ func (q *queue) key() queueKey { return queueKey{q.route.demand, q.route.name, q
 // queueOf returns the queue of those names, made on first use and dropped with its
 // last entry.
 func (s *State) queueOf(key queueKey) *queue {
-	q := s.queuesByName[key]
+	q := s.queuesByName.get(key)
 	if q == nil {
 		s.locals++
 		q = &queue{route: s.routeOf(key.demand, key.route), group: key.group, num: s.locals}
 		q.route.queues++
-		s.queuesByName[key] = q
+		s.queuesByName.set(key, q)
 		s.joinGroup(q)
 	}
 	return q
@@ -93,10 +93,10 @@ func (s *State) queueOf(key queueKey) *queue {
 
 // dropQueue forgets a queue that has no entry, and its route with its last queue.
 func (s *State) dropQueue(q *queue) {
-	delete(s.queuesByName, q.key())
+	s.queuesByName.drop(q.key())
 	s.leaveGroup(q)
 	if q.route.queues--; q.route.queues == 0 {
-		delete(s.routes, routeKey{q.route.demand, q.route.name})
+		s.routes.drop(routeKey{q.route.demand, q.route.name})
 	}
 }
 

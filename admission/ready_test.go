@@ -75,7 +75,7 @@ func TestRoutesBecomeReadyInDueOrder(t *testing.T) {
 	for _, ready := range []int{perEntry, 2 * perEntry, n + 1, n + 1} {
 		s.wait(2 * time.Second)
 		want(t, "ready", s.dueQueues.Len(), ready)
-		later := s.pools.byName("p").tenants["later"]
+		later := s.pools.byName("p").tenants.get("later")
 		want(t, "the last one is ready", !later.demands[0].ring.empty(), ready > n)
 	}
 	check(t, s.State)

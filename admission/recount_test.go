@@ -56,7 +56,7 @@ func (r *recount) reason(tenant, lane string) Reason {
 			why = reason
 		}
 	}
-	t := r.pool.tenants[tenant]
+	t := r.pool.tenants.get(tenant)
 	because(t != nil && t.row.paused || r.pool.lane(lane).paused, Paused)
 	maxActive, _, _ := r.policy.shareOf(tenant)
 	because(maxActive > 0 && r.active.count(r.policy.Name, "", tenant) >= maxActive, TenantCap)

@@ -395,7 +395,7 @@ func (r *restorer) buildIndexes() error {
 		r.offer(row.queue)
 	}
 	//unordered: each queue is placed by itself
-	for _, q := range r.queuesByName {
+	for _, q := range r.queuesByName.rows {
 		r.place(q)
 	}
 	r.unsettled = nil

@@ -70,10 +70,10 @@ type routeKey struct {
 // with its last queue.
 func (s *State) routeOf(d *demand, name string) *route {
 	key := routeKey{d, name}
-	r := s.routes[key]
+	r := s.routes.get(key)
 	if r == nil {
 		r = &route{demand: d, name: name}
-		s.routes[key] = r
+		s.routes.set(key, r)
 	}
 	return r
 }

@@ -41,11 +41,11 @@ type State struct {
 	holdings      *btree.BTreeG[expiry]
 	nodes         *btree.BTreeG[nodeHolding]
 	queues        *btree.BTreeG[queueSpot]
-	waitersByID   map[requestKey]*waiter
-	routes        map[routeKey]*route
-	queuesByName  map[queueKey]*queue
+	waitersByID   table[requestKey, *waiter]
+	routes        table[routeKey, *route]
+	queuesByName  table[queueKey, *queue]
 	// grouped are the queues of each named group.
-	grouped map[groupKey][]*queue
+	grouped table[groupKey, []*queue]
 	// locals gives out numbers to what only this process knows.
 	locals uint64
 	// unsettled are the demands to be seated anew.
@@ -126,18 +126,14 @@ func (r *registry) byName(name string) *pool { return r.names[name] }
 // New returns an empty state: no policy, no pools, at instant 0.
 func New() *State {
 	return &State{
-		pools:        registry{names: map[string]*pool{}},
-		rows:         newRows(),
-		line:         newTree(spotLess),
-		delayed:      newTree(spotLess),
-		heads:        newTree(headLess),
-		holdings:     newTree(holdingLess),
-		nodes:        newTree(nodeHoldingLess),
-		queues:       newTree(queueSpotLess),
-		waitersByID:  map[requestKey]*waiter{},
-		routes:       map[routeKey]*route{},
-		queuesByName: map[queueKey]*queue{},
-		grouped:      map[groupKey][]*queue{},
+		pools:    registry{names: map[string]*pool{}},
+		rows:     newRows(),
+		line:     newTree(spotLess),
+		delayed:  newTree(spotLess),
+		heads:    newTree(headLess),
+		holdings: newTree(holdingLess),
+		nodes:    newTree(nodeHoldingLess),
+		queues:   newTree(queueSpotLess),
 	}
 }
 

@@ -56,7 +56,7 @@ func hashOf(s string) uint32 {
 // tenant returns the tenant of that id. One that is not known is made up for
 // looking at and leaves no trace unless it is registered.
 func (p *pool) tenant(id string) *tenant {
-	if t := p.tenants[id]; t != nil {
+	if t := p.tenants.get(id); t != nil {
 		return t
 	}
 	return &tenant{pool: p, id: id, share: p.shareOf(id)}
@@ -94,7 +94,7 @@ func (s *State) register(t *tenant) {
 // adopt enters a tenant with its row into the state.
 func (s *State) adopt(t *tenant, row *tenantRow, num uint64) {
 	t.num, t.hash, t.row = num, hashOf(t.id), row
-	t.pool.tenants[t.id] = t
+	t.pool.tenants.set(t.id, t)
 	t.pool.named.Set(t)
 	t.pool.countStranger(t, 1)
 	s.tenants.Set(row)
@@ -225,7 +225,7 @@ func (s *State) forget(t *tenant) {
 		s.demands.Delete(d.row)
 	}
 	s.tenants.Delete(t.row)
-	delete(t.pool.tenants, t.id)
+	t.pool.tenants.drop(t.id)
 	t.pool.named.Delete(t)
 	t.pool.countStranger(t, -1)
 }

@@ -32,7 +32,7 @@ func TestOneOffTenantsLeaveNothing(t *testing.T) {
 	p := s.pools.byName("p")
 	for what, n := range map[string]int{
 		"tenants": s.tenants.Len(), "demands": s.demands.Len(), "permits": s.permits.Len(), "holdings": s.holdings.Len(),
-		"tenants by name": len(p.tenants), "strangers": int(p.strangers), "idle": p.idle.Len(), "expiries": p.expiries.Len(),
+		"tenants by name": p.tenants.len(), "strangers": int(p.strangers), "idle": p.idle.Len(), "expiries": p.expiries.Len(),
 	} {
 		want(t, what, n, 0)
 	}
@@ -48,7 +48,7 @@ func TestTenantsAreKeptForAReason(t *testing.T) {
 		},
 		Overrides: []TenantPolicy{{ID: "free", Buckets: map[string]BucketOverride{"once": {Capacity: 9}}}},
 	}
-	known := func(s *story, tenant string) bool { return s.pools.byName("p").tenants[tenant] != nil }
+	known := func(s *story, tenant string) bool { return s.pools.byName("p").tenants.get(tenant) != nil }
 	t.Run("a used one_shot bucket is for ever", func(t *testing.T) {
 		s := tell(t, policy)
 		s.release(s.granted("a").Token)

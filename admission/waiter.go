@@ -156,7 +156,7 @@ func (s *State) adoptWaiter(w *waiter, row *waiterRow) {
 	w.demand.lane.waiters++
 	t.pool.deadlines.Set(deadline{w.ends(), w})
 	if w.requestID != "" {
-		s.waitersByID[requestKey{t.pool.num, t.id, w.requestID}] = w
+		s.waitersByID.set(requestKey{t.pool.num, t.id, w.requestID}, w)
 	}
 	if w.lock != nil {
 		w.lock.waiters++
@@ -292,7 +292,7 @@ func (s *State) endWait(w *waiter, d Decision) *AcquireResult {
 	w.demand.lane.waiters--
 	t.pool.deadlines.Delete(deadline{w.ends(), w})
 	if w.requestID != "" {
-		delete(s.waitersByID, requestKey{t.pool.num, t.id, w.requestID})
+		s.waitersByID.drop(requestKey{t.pool.num, t.id, w.requestID})
 	}
 	s.leaveLock(w)
 	s.leaveJob(w)
@@ -312,7 +312,7 @@ func (s *State) refusalOf(w *waiter) Decision {
 // so.
 func (s *State) reviewWaiters(p *pool) {
 	//unordered: each lock lets in its own
-	for _, l := range p.locks {
+	for _, l := range p.locks.rows {
 		s.relock(l)
 	}
 	if p.waiting == 0 {
