@@ -47,7 +47,7 @@ func TestExplainTellsEveryLimit(t *testing.T) {
 	held := s.acquire(&Acquire{Pool: "p", Tenant: "a", Cost: 3, LockKey: "k"}).Permit
 	e := s.explain(ExplainQuery{Request: Acquire{Tenant: "a", LockKey: "k", DedupeKey: "j"}})
 	want(t, "limits", limitsOf(e), "dedupe_key 0+1/1; max_active 2+1/2 TENANT_CAP; max_active 2+1/3; "+
-		"leave_slots 2+1/3 leaving 1 POOL_CAP; lock_key 1+1/1 LOCK_BUSY; rate 4+1/10; fair 4+1/4 TENANT_RATE; ")
+		"leave_slots 2+1/3 leaving 1 POOL_CAP; lock_key 1+1/1 LOCK_BUSY; rate 4+1/10; fair 4+1/4 TENANT_RATE; limits.dedupe_keys 0+1/1000000 leaving 100000; ")
 	want(t, "reason", e.Shed.Reason, TenantCap)
 	want(t, "share", e.Share, ShareState{Weight: 1, Counted: 2, Active: 2, MaxActive: 2})
 	e = s.explain(ExplainQuery{Request: Acquire{Tenant: "b", Category: ""}})
