@@ -53,6 +53,55 @@ func (s *State) PollDelay(at Instant, w Wall, op *NextDue) (wait time.Duration, 
 	return max(soonest.Sub(at), 0), true
 }
 
+// AwaitsRoom says whether work is due for a NextDue that only what others hold keeps
+// from it: a permit that ends may be what it waits for.
+func (s *State) AwaitsRoom(op *NextDue) bool {
+	q, _ := s.attend(op)
+	if q == nil {
+		return false
+	}
+	for _, l := range q.pool.lanes {
+		if q.wants(l) && !l.yielding && q.awaitsRoom(l) {
+			return true
+		}
+	}
+	return false
+}
+
+func (q *poll) awaitsRoom(l *lane) bool {
+	for k := range classCount {
+		if _, any := q.first(l, k); any {
+			return true
+		}
+	}
+	if q.tenant == nil {
+		return l.held[TenantCap]+l.held[LaneCap] > 0
+	}
+	d := q.tenant.demand(l)
+	if d.row == nil {
+		return false
+	}
+	at := d.row.seats[fromEntries].seat
+	return at == heldSeat(TenantCap) || at == heldSeat(LaneCap)
+}
+
+// HasRoom says whether a NextDue could be served at that moment, had it work.
+func (s *State) HasRoom(at Instant, op *NextDue) bool {
+	q, _ := s.attend(op)
+	if q == nil {
+		return false
+	}
+	if _, reserved := s.reservation(q.pool, max(at, s.t)); reserved {
+		return false
+	}
+	for _, l := range q.pool.lanes {
+		if q.wants(l) && !l.yielding && l.slotFor(entitled) && l.tokensFree(1, max(at, s.t)) {
+			return true
+		}
+	}
+	return false
+}
+
 // dormantLook bounds the queues of others in a lane among which those of one
 // tenant are looked for.
 const dormantLook = 64

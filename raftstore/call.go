@@ -71,6 +71,8 @@ type item struct {
 	flow  flowKey
 	// rows are what it may touch, load is what it counts for in the queue.
 	rows, load int
+	// brings says for which parked polls it may be news.
+	brings news
 	// op is the operation as the log holds it.
 	op []byte
 	// place is the answer's place in the call.
@@ -171,7 +173,7 @@ func (c *call) addItem(buf []byte, op admission.Op, it item) ([]byte, error) {
 	if it.class, flow, it.rows = classify(op); it.whole == nil {
 		it.flow = flow
 	}
-	it.load = loadOf(op, it.rows)
+	it.load, it.brings = loadOf(op, it.rows), newsOf(op)
 	c.items = append(c.items, it)
 	return buf, nil
 }

@@ -111,7 +111,8 @@ func anyAcquire(reqs []Request) bool {
 }
 
 // emptyPolls is how often a poll is proposed that comes back with nothing,
-// though the core thought it would be served. Its answer then stands.
+// though the core thought it would be served. Its answer then stands. One that was
+// attached to an entry on a chance is not counted.
 const emptyPolls = 3
 
 // NextDue is Do for one *admission.NextDue, and holds on for up to maxWait while
@@ -138,7 +139,7 @@ func (s *Store) NextDue(ctx context.Context, req Request, maxWait time.Duration)
 	}
 	timer := s.clk.NewTimer(max(wait, 0))
 	defer timer.Stop()
-	for try := 1; ; try++ {
+	for {
 		c, err := t.polls.await(p, timer)
 		if err != nil {
 			return Answer{}, err
@@ -146,7 +147,7 @@ func (s *Store) NextDue(ctx context.Context, req Request, maxWait time.Duration)
 		if c == nil {
 			return s.goHome(ctx, t, req)
 		}
-		a, again, err := t.claim(c, p, try)
+		a, again, err := t.claim(c, p)
 		if !again {
 			return a, err
 		}
@@ -198,7 +199,7 @@ func (ps *polls) await(p *parkedPoll, timer clock.Timer) (*call, error) {
 }
 
 // claim waits for a poll that was proposed. It says whether to wait again.
-func (t *term) claim(c *call, p *parkedPoll, try int) (Answer, bool, error) {
+func (t *term) claim(c *call, p *parkedPoll) (Answer, bool, error) {
 	answers, err := c.wait()
 	if err != nil {
 		t.polls.back(p, false, false)
@@ -206,7 +207,10 @@ func (t *term) claim(c *call, p *parkedPoll, try int) (Answer, bool, error) {
 	}
 	r := answers[0].Result.(*admission.NextDueResult)
 	served := len(r.Claims) > 0 || r.Replayed || r.Err != nil
-	again := !served && p.park && try < emptyPolls
+	if !p.attached {
+		p.empty++
+	}
+	again := !served && p.park && p.empty < emptyPolls
 	t.polls.back(p, len(r.Claims) >= p.op.MaxItems, again)
 	return answers[0], again, nil
 }

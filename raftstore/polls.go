@@ -60,6 +60,10 @@ type parkedPoll struct {
 	err  error
 	// gone is set, under polls.mu, when turn was closed.
 	gone bool
+	// attached says that it was let go on a chance, empty how often it came back
+	// with nothing otherwise.
+	attached bool
+	empty    int
 }
 
 const (
@@ -144,7 +148,7 @@ func (ps *polls) back(p *parkedPoll, full, again bool) {
 		g.window = 1
 	}
 	if again && ps.closed == nil {
-		p.gone, p.call, p.turn = false, nil, make(chan struct{})
+		p.gone, p.attached, p.call, p.turn = false, false, nil, make(chan struct{})
 		g.waiting = slices.Insert(g.waiting, 0, p)
 		ps.count(g, p, 1)
 	}

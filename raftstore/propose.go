@@ -59,7 +59,7 @@ func (t *term) run(quit <-chan struct{}) {
 			continue
 		}
 		ticked = t.s.clk.Now()
-		t.send(nil, 0)
+		t.send(t.polls.attach(nil, 0))
 		free--
 	}
 }
@@ -99,11 +99,11 @@ func (t *term) sealNext() bool {
 	if len(items) == 0 {
 		return false
 	}
-	t.send(items, bytes)
+	t.send(t.polls.attach(items, bytes))
 	return true
 }
 
-// send proposes an entry. It comes back through t.returned.
+// send proposes an entry: a tick, if there is nothing in it. It comes back through t.returned.
 func (t *term) send(items []*item, bytes int) {
 	p := &proposal{items: items, sealed: t.s.clk.Now()}
 	ops := make([][]byte, len(items))
