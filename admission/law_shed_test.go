@@ -54,7 +54,11 @@ func (h *history) checkHeld(pool string, call *NextDueResult) {
 		if n == 0 || why == Paused { // what is left is of paused groups
 			why, n = Paused, n+paused[key]
 		}
+		held := why != ReasonNone
 		why = r.callReason(key, why, call)
+		if !held && why == ReasonNone && r.asks(key, call) {
+			h.Fatalf("%v was not served though nothing holds it", key)
+		}
 		if why != ReasonNone {
 			wanted[key] = fmt.Sprint(why, " ", n)
 			totals[why]++
@@ -78,7 +82,7 @@ func (h *history) checkHeld(pool string, call *NextDueResult) {
 
 // callReason returns why a call left what otherwise is held for why.
 func (r *recount) callReason(key [2]string, why Reason, call *NextDueResult) Reason {
-	if call == nil || !call.lanes[r.policy.rank(key[1])] || call.op.Tenant != "" && call.op.Tenant != key[0] {
+	if !r.asks(key, call) {
 		return why
 	}
 	if most := r.policy.partOf(call.op.Node, key[0]); most > 0 && r.h.onNode(r.policy.Name, key[0], call.op.Node.ID) >= most {
@@ -119,8 +123,12 @@ func (r *recount) callReason(key [2]string, why Reason, call *NextDueResult) Rea
 	case call.full:
 		return BatchFull
 	}
-	r.h.Fatalf("%v was not served though nothing holds it", key)
 	return ReasonNone
+}
+
+// asks says whether the call asks for what the tenant has due in the lane.
+func (r *recount) asks(key [2]string, call *NextDueResult) bool {
+	return call != nil && call.lanes[r.policy.rank(key[1])] && (call.op.Tenant == "" || call.op.Tenant == key[0])
 }
 
 // checkHeldLists checks that shorter lists are parts of the whole one.
@@ -159,30 +167,46 @@ func (h *history) checkSorted(p *PoolPolicy, e Entry, grants []given) {
 		n, ok := op.(*NextDue)
 		return !ok || n.Pool != p.Name
 	})
-	active := h.actives()
-	for _, g := range grants {
-		if !g.takesSlot() {
-			continue
-		}
-		active[[3]string{g.Pool, g.Lane, g.Tenant}]--
-	}
+	classes := h.classesOf(p, grants)
 	last, lastClass := 0, entitled
-	for _, g := range grants {
-		rank := p.rank(g.Lane)
-		inHigher := int64(0)
-		for _, l := range p.lanes()[:rank+1] {
-			inHigher += active.count(g.Pool, l.Name, g.Tenant)
-		}
-		class := borrowing
-		if _, preferred, _ := p.shareOf(g.Tenant); preferred > inHigher {
-			class = entitled
-		}
+	for i, g := range grants {
+		rank, class := p.rank(g.Lane), classes[i]
 		if len(polls) <= 1 && (rank < last || rank == last && class < lastClass) {
 			h.Errorf("%s was granted in lane %d and class %d after lane %d and class %d", g.Tenant, rank, class, last, lastClass)
 		}
 		last, lastClass = rank, class
+	}
+}
+
+// classesOf counts again in which class each of a pool's grants of this entry was
+// made.
+func (h *history) classesOf(p *PoolPolicy, grants []given) (classes []classKind) {
+	active := h.actives()
+	for _, g := range grants {
+		if g.takesSlot() {
+			active[[3]string{g.Pool, g.Lane, g.Tenant}]--
+		}
+	}
+	for _, g := range grants {
+		class := borrowing
+		if p.entitled(active, g.Tenant, g.Lane) {
+			class = entitled
+		}
+		classes = append(classes, class)
 		if g.takesSlot() {
 			active[[3]string{g.Pool, g.Lane, g.Tenant}]++
 		}
 	}
+	return classes
+}
+
+// entitled says whether one more permit in the lane would be among those that the
+// tenant prefers to have there and above.
+func (p *PoolPolicy) entitled(active actives, tenant, lane string) bool {
+	inHigher := int64(0)
+	for _, l := range p.lanes()[:p.rank(lane)+1] {
+		inHigher += active.count(p.Name, l.Name, tenant)
+	}
+	_, preferred, _ := p.shareOf(tenant)
+	return preferred > inHigher
 }

@@ -15,7 +15,7 @@ func TestHistories(t *testing.T) {
 	n := NewTally()
 	rapid.Check(t, func(t *rapid.T) {
 		h := begin(t, n, policies.Draw(t, "policy"), answers{}, caps{}, scopes{}, &fences{}, floors{}, &rates{},
-			&leases{}, &lives{}, &grids{}, &once{}, sheds{}, sorted{}, waits{}, &exclusive{}, groups{})
+			&leases{}, &lives{}, &grids{}, &once{}, sheds{}, sorted{}, reclaims{}, waits{}, &exclusive{}, groups{})
 		t.Repeat(map[string]func(*rapid.T){
 			"entry": func(t *rapid.T) { h.apply(h.next(t, 6)) },
 			"": func(t *rapid.T) {

@@ -49,7 +49,10 @@ func (r *recount) due() (n, paused map[[2]string]int64) {
 }
 
 // reason returns the first reason, by precedence, that holds a permit of cost 1.
-func (r *recount) reason(tenant, lane string) Reason {
+func (r *recount) reason(tenant, lane string) Reason { return r.reasonFor(tenant, lane, 1) }
+
+// reasonFor is the same of any cost.
+func (r *recount) reasonFor(tenant, lane string, cost int64) Reason {
 	why := ReasonNone
 	because := func(holds bool, reason Reason) {
 		if holds && (why == ReasonNone || reason < why) {
@@ -78,7 +81,11 @@ func (r *recount) reason(tenant, lane string) Reason {
 			}
 		}
 		own := r.policy.bucketOf(b, tenant)
-		short := r.level(own, state)-leave < 1
+		asked := cost
+		if b.PerPermit {
+			asked = 1
+		}
+		short := r.level(own, state)-leave < asked
 		because(own.Blocked, Blocked)
 		because(short && own.OneShot, Exhausted)
 		because(short && !own.OneShot && !own.Blocked, rate)

@@ -20,7 +20,7 @@ const (
 
 // properties are the tests, with the invariants that each holds.
 var properties = []property{
-	{"TestHistories", byLaws, 340, "I1 I2 I3 I4 I5 I6 I7 I8 I12 I13"},
+	{"TestHistories", byLaws, 340, "I1 I2 I3 I4 I5 I6 I7 I8 I9 I12 I13"},
 	{"TestAgree", byNaive, 250, "all, by a second implementation"},
 	{"TestRefusalsLeaveNoTrace", byLaws, 50, "I6"},
 	{"TestNothingIsStranded", byLaws, 50, "I5"},
