@@ -12,6 +12,8 @@ import (
 // fakeStore decides on a real state in memory, one log entry for each call. Its
 // clock stands still unless a test moves it.
 type fakeStore struct {
+	fakeMembers
+
 	mu      sync.Mutex
 	state   *admission.State
 	index   uint64

@@ -28,13 +28,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // harness is a server over a store, and a client of it.
 type harness struct {
 	admitv1.AdmissionServiceClient
-	due    admitv1.DueWorkServiceClient
-	policy admitv1.PolicyServiceClient
-	status admitv1.StatusServiceClient
-	conn   *grpc.ClientConn
-	server *Server
-	reg    *prometheus.Registry
-	log    *lockedBuffer
+	due     admitv1.DueWorkServiceClient
+	policy  admitv1.PolicyServiceClient
+	status  admitv1.StatusServiceClient
+	cluster admitv1.ClusterServiceClient
+	conn    *grpc.ClientConn
+	server  *Server
+	reg     *prometheus.Registry
+	log     *lockedBuffer
 }
 
 // lockedBuffer collects what a server logs.
@@ -93,6 +94,7 @@ func startWith(t *testing.T, store Store, opts Options, creds credentials.Transp
 	h.due = admitv1.NewDueWorkServiceClient(h.conn)
 	h.policy = admitv1.NewPolicyServiceClient(h.conn)
 	h.status = admitv1.NewStatusServiceClient(h.conn)
+	h.cluster = admitv1.NewClusterServiceClient(h.conn)
 	return h
 }
 

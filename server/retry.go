@@ -7,7 +7,7 @@ import admitv1 "github.com/admitd/admit/proto/admit/v1"
 // and Release name their permit; Schedule and Unschedule their keys; Pause and
 // Resume a state that is the same twice, and so does ReportDemand. A policy may
 // be applied again only over the revision that it was meant to replace, else it
-// could undo another's in between. Redrive and PurgeDead take up to a limit each
+// could undo another's in between. Members come and go by their ids. Redrive and PurgeDead take up to a limit each
 // time. All others only read.
 func retrySafe(req any) bool {
 	switch r := req.(type) {

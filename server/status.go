@@ -68,6 +68,10 @@ func newStatus(err error, retrySafe bool) *status.Status {
 	case errors.As(err, &overloaded):
 		return build(codes.ResourceExhausted, admitv1.ErrorReason_ERROR_REASON_OVERLOADED,
 			"the server has too many calls queued; nothing was decided", nil, retryIn(overloaded.RetryAfter))
+	case errors.Is(err, raftstore.ErrUnknownMember):
+		return build(codes.NotFound, admitv1.ErrorReason_ERROR_REASON_MEMBER_NOT_FOUND, err.Error(), nil)
+	case errors.Is(err, raftstore.ErrMembership):
+		return build(codes.FailedPrecondition, admitv1.ErrorReason_ERROR_REASON_MEMBERSHIP, err.Error(), nil)
 	case errors.Is(err, raftstore.ErrNoQuorum):
 		return build(codes.Unavailable, admitv1.ErrorReason_ERROR_REASON_NO_QUORUM, "no node leads at present",
 			nil, retryIn(retryLater))

@@ -29,4 +29,6 @@ type Store interface {
 	Ready() bool
 	// ReadyChanged is closed when Ready next changes.
 	ReadyChanged() <-chan struct{}
+
+	Membership
 }

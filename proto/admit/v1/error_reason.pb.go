@@ -81,6 +81,11 @@ const (
 	// UNAUTHENTICATED. The call came with no token and over no certificate that the
 	// node knows.
 	ErrorReason_ERROR_REASON_UNAUTHENTICATED ErrorReason = 22
+	// NOT_FOUND. The cluster has no such member.
+	ErrorReason_ERROR_REASON_MEMBER_NOT_FOUND ErrorReason = 23
+	// FAILED_PRECONDITION. The cluster's members don't allow the change: the message
+	// says why.
+	ErrorReason_ERROR_REASON_MEMBERSHIP ErrorReason = 24
 )
 
 // Enum value maps for ErrorReason.
@@ -106,6 +111,8 @@ var (
 		15: "ERROR_REASON_INTERNAL",
 		16: "ERROR_REASON_STALE_REQUEST",
 		22: "ERROR_REASON_UNAUTHENTICATED",
+		23: "ERROR_REASON_MEMBER_NOT_FOUND",
+		24: "ERROR_REASON_MEMBERSHIP",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":       0,
@@ -128,6 +135,8 @@ var (
 		"ERROR_REASON_INTERNAL":          15,
 		"ERROR_REASON_STALE_REQUEST":     16,
 		"ERROR_REASON_UNAUTHENTICATED":   22,
+		"ERROR_REASON_MEMBER_NOT_FOUND":  23,
+		"ERROR_REASON_MEMBERSHIP":        24,
 	}
 )
 
@@ -162,7 +171,7 @@ var File_admit_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_admit_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1badmit/v1/error_reason.proto\x12\badmit.v1*\x8b\x05\n" +
+	"\x1badmit/v1/error_reason.proto\x12\badmit.v1*\xcb\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -184,7 +193,9 @@ const file_admit_v1_error_reason_proto_rawDesc = "" +
 	"\x1aERROR_REASON_SHUTTING_DOWN\x10\x0e\x12\x19\n" +
 	"\x15ERROR_REASON_INTERNAL\x10\x0f\x12\x1e\n" +
 	"\x1aERROR_REASON_STALE_REQUEST\x10\x10\x12 \n" +
-	"\x1cERROR_REASON_UNAUTHENTICATED\x10\x16B0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
+	"\x1cERROR_REASON_UNAUTHENTICATED\x10\x16\x12!\n" +
+	"\x1dERROR_REASON_MEMBER_NOT_FOUND\x10\x17\x12\x1b\n" +
+	"\x17ERROR_REASON_MEMBERSHIP\x10\x18B0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
 var (
 	file_admit_v1_error_reason_proto_rawDescOnce sync.Once
