@@ -2,8 +2,12 @@ package raftstore
 
 import (
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"net"
 	"time"
+
+	"github.com/admitd/admit/raftstore/peer"
 )
 
 // Cluster makes a store a member of a cluster: it says where the others are and
@@ -15,8 +19,8 @@ type Cluster struct {
 	Advertise string
 	// GRPCAddr is the host:port of this node's API, told to the others.
 	GRPCAddr string
-	// TLS has the node's certificate and, in RootCAs, the authorities that issue
-	// those of all members. The certificate names its node by the URI
+	// TLS has the node's certificate and, in ClientCAs, the authorities that issue
+	// those of all members, whoever dials. The certificate names its node by the URI
 	// spiffe://DOMAIN/admit/node/NAME; hosts in it don't matter. Required.
 	TLS *tls.Config
 	// Join are the peer addresses at which to look for a cluster. This node's own
@@ -55,4 +59,31 @@ type Member struct {
 	LastContact time.Duration
 	// Applied is the index of the last log entry that it had applied when last asked.
 	Applied uint64
+}
+
+// validate says what is wrong with the settings, if a node is to be a member.
+func (c *Cluster) validate() error {
+	if c == nil {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(c.Advertise)
+	switch ip := net.ParseIP(host); {
+	case err != nil:
+		return fmt.Errorf("the address for members: %w", err)
+	case host == "", ip != nil && ip.IsUnspecified():
+		return fmt.Errorf("the address for members: %s is none that they could dial", c.Advertise)
+	case c.Listener == nil:
+		return errors.New("a member needs a port for the others")
+	}
+	_, err = c.name()
+	return err
+}
+
+// name returns this node's name.
+func (c *Cluster) name() (string, error) {
+	name, err := peer.OwnName(c.TLS)
+	if err != nil {
+		return "", fmt.Errorf("talk to members: %w", err)
+	}
+	return name, nil
 }

@@ -1,6 +1,9 @@
 package raftstore
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Config says where a store keeps its data and how it behaves. A zero field
 // has the default that its comment gives.
@@ -9,8 +12,9 @@ type Config struct {
 	// time may use it.
 	Dir string
 	// WriteLimit is the longest that a write of the log may take before the
-	// store ends with an error. Default 10 s: with one voter nobody can take
-	// over, so it only has to tell a dead disk from a slow one.
+	// store ends with an error. Default three election timeouts, in which others
+	// have taken over long since; 10 s where the node is alone, as it then only has
+	// to tell a dead disk from a slow one.
 	WriteLimit time.Duration
 	// SnapshotEntries and SnapshotBytes are how much log there may be since the
 	// last snapshot before the next is taken, whichever comes first. Defaults
@@ -26,9 +30,13 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.WriteLimit == 0 {
-		c.WriteLimit = 10 * time.Second
+	if c.Cluster != nil {
+		cluster := *c.Cluster
+		cluster.ElectionTimeout = cmp.Or(cluster.ElectionTimeout, time.Second)
+		c.Cluster = &cluster
+		c.WriteLimit = cmp.Or(c.WriteLimit, 3*cluster.ElectionTimeout)
 	}
+	c.WriteLimit = cmp.Or(c.WriteLimit, 10*time.Second)
 	if c.SnapshotEntries == 0 {
 		c.SnapshotEntries = 16384
 	}
@@ -41,13 +49,42 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// electionTimeout is how long there may be no leader before one is elected.
+func (c Config) electionTimeout() time.Duration {
+	if c.Cluster == nil {
+		return loneElectionTimeout
+	}
+	return c.Cluster.ElectionTimeout
+}
+
+func (c Config) peerAddr() string {
+	if c.Cluster == nil {
+		return ""
+	}
+	return c.Cluster.Advertise
+}
+
+func (c Config) grpcAddr() string {
+	if c.Cluster == nil {
+		return ""
+	}
+	return c.Cluster.GRPCAddr
+}
+
 const (
-	// electionTimeout is how long a lone voter waits before it elects itself.
+	// loneElectionTimeout is how long a lone voter waits before it elects itself.
 	// There is nobody whose heartbeat could be late.
-	electionTimeout = 50 * time.Millisecond
+	loneElectionTimeout = 50 * time.Millisecond
+	// transportTimeouts are the election timeouts that a request between members may
+	// take: more than a write may, as the answer comes after it.
+	transportTimeouts = 5
+	// commitTimeout is how often idle followers learn how far entries are committed.
+	commitTimeout = 20 * time.Millisecond
 	// trailingLogs is the least that compaction leaves in the log; see
-	// failStop.DeleteRange for what it leaves beyond.
-	trailingLogs = 1024
+	// failStop.DeleteRange for what it leaves beyond. It leaves more in a cluster, so
+	// that a member that was away for a while needs no snapshot.
+	trailingLogs       = 1024
+	memberTrailingLogs = 20_000
 	// keptSnapshots are how many snapshots are kept, the newest ones.
 	keptSnapshots = 2
 	// logCacheEntries bounds the newest entries kept in memory. An entry has up

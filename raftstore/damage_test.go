@@ -139,7 +139,7 @@ func TestAListOfSegmentsThatCannotBeWrittenIsRefused(t *testing.T) {
 // A node that the log does not know would wait for ever.
 func TestAnIdentityThatIsAnotherNodesIsRefused(t *testing.T) {
 	cfg, _ := closedNode(t)
-	if err := writeIdentity(cfg.Dir, newIdentity()); err != nil {
+	if err := writeIdentity(cfg.Dir, identity{Version: dataVersion, NodeID: newNodeID(""), ClusterID: "c", Standing: member}); err != nil {
 		t.Fatal(err)
 	}
 	refuses(t, cfg)

@@ -16,7 +16,7 @@ import (
 // A data directory holds
 //
 //	lock        locked by the process that uses it
-//	node.json   the node's identity; its presence says that the log is founded
+//	node.json   the node's identity, and how it stands to its cluster
 //	log-end     how far the log reaches at least
 //	wal/        the log
 //	snapshots/  the snapshots
@@ -63,15 +63,37 @@ func lockDir(dir string) (*os.File, error) {
 type identity struct {
 	Version int    `json:"version"`
 	NodeID  string `json:"node_id"`
+	// ClusterID is "" while the node is of no cluster.
+	ClusterID string `json:"cluster_id"`
+	Standing  string `json:"standing"`
 }
 
-// newIdentity makes up a node. An id is never used for two sets of data: a node
+// How a node stands to its cluster.
+const (
+	// seeking has none.
+	seeking = "seeking"
+	// founding is about to found one; it may have asked others to be of it.
+	founding = "founding"
+	// joining is of one, but nothing in its log yet.
+	joining = "joining"
+	// member has a log, without which it is nobody.
+	member = "member"
+)
+
+// newNodeID makes up a node. An id is never used for two sets of data: a node
 // that came back with its old id and an empty log could vote away what it once
-// confirmed.
-func newIdentity() identity {
-	var b [8]byte
-	rand.Read(b[:])
-	return identity{Version: dataVersion, NodeID: hex.EncodeToString(b[:])}
+// confirmed. In a cluster it begins with the name in the node's certificate.
+func newNodeID(name string) string {
+	if name == "" {
+		return randomHex(8)
+	}
+	return name + "-" + randomHex(6)
+}
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	rand.Read(b)
+	return hex.EncodeToString(b)
 }
 
 // readIdentity returns fs.ErrNotExist where the directory has none.
@@ -88,7 +110,11 @@ func readIdentity(dir string) (identity, error) {
 	if id.Version != dataVersion {
 		return identity{}, fmt.Errorf("%w: %s has version %d", ErrUnknownFormat, path, id.Version)
 	}
-	return id, nil
+	switch id.Standing {
+	case seeking, founding, joining, member:
+		return id, nil
+	}
+	return identity{}, fmt.Errorf("%w: in %s the node is %q", ErrUnknownFormat, path, id.Standing)
 }
 
 func writeIdentity(dir string, id identity) error {

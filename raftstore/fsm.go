@@ -6,7 +6,6 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -33,8 +32,13 @@ type fsm struct {
 	mu sync.RWMutex // guards the state; st.Snapshot needs the write lock too
 	st *admission.State
 
-	// appliedAt is the clock's Mono when the last entry was applied.
-	appliedAt atomic.Int64
+	// live is set once the store has started: snapshots that are restored later come
+	// from a leader.
+	live atomic.Bool
+	// restored is called when they are.
+	restored func()
+	// installs are the snapshots that a leader installed since the log last grew.
+	installs atomic.Int32
 	// broken is why no entry may be applied any more; refused are the snapshots
 	// that could not be restored, and why.
 	broken, refused error
@@ -80,7 +84,6 @@ func (f *fsm) apply(l *raft.Log) error {
 	f.bytes += int64(len(l.Data))
 	f.metrics.entries.Inc()
 	f.metrics.appliedIndex.Set(float64(l.Index))
-	f.appliedAt.Store(int64(f.clk.Now().Mono))
 	f.applied(entry, proposal, results)
 	return nil
 }
@@ -108,8 +111,22 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 	f.st = st
 	f.entries, f.bytes = 0, 0
 	f.metrics.appliedIndex.Set(float64(st.Index()))
+	if !f.live.Load() {
+		return nil
+	}
+	f.restored()
+	if f.installs.Add(1) >= maxInstalls {
+		f.fatal(errInstalls)
+	}
 	return nil
 }
+
+// maxInstalls are the snapshots that a leader may install while the log doesn't
+// grow. Where it can't, raft goes on installing for ever (hashicorp/raft#697).
+const maxInstalls = 3
+
+var errInstalls = errors.New("the leader's snapshots do not help: this node must be removed from the cluster " +
+	"and join it anew, with an empty data directory")
 
 // read runs fn on the state, which meanwhile stays as it is.
 func (f *fsm) read(fn func(*admission.State)) {
@@ -149,8 +166,3 @@ func (s *imageSnapshot) Persist(sink raft.SnapshotSink) error {
 
 // Release lets the picture go.
 func (s *imageSnapshot) Release() { s.image = nil }
-
-// sinceApplied returns how long ago this process applied an entry, at now.
-func (f *fsm) sinceApplied(now clock.Reading) time.Duration {
-	return now.Mono - time.Duration(f.appliedAt.Load())
-}

@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"context"
 	"sync"
 
 	"github.com/admitd/admit/admission"
@@ -33,7 +34,7 @@ func (s *Store) lead(leading <-chan bool) {
 
 // begin opens a term, if it can, and returns how to end it.
 func (s *Store) begin() (end func()) {
-	t, err := openTerm(s)
+	t, err := s.openTermSoon()
 	if err != nil {
 		// Raft has lost the lead again, and says so next.
 		s.log.Info("failed to open a term", "error", err)
@@ -44,11 +45,16 @@ func (s *Store) begin() (end func()) {
 	s.ending.Store(t)
 	running.Go(func() { t.run(quit) })
 	running.Go(func() { t.polls.watch(quit) })
+	tending, leaveMembers := context.WithCancel(context.Background())
+	if s.cluster != nil {
+		running.Go(func() { s.cluster.promote(tending) })
+	}
 	s.setTerm(t)
 	s.log.Info("became the leader", "node_id", s.nodeID, "term", s.raft.CurrentTerm())
 	return func() {
 		s.setTerm(nil)
 		close(quit)
+		leaveMembers()
 		running.Wait()
 		s.ending.Store(nil)
 		s.log.Info("no longer leads", "node_id", s.nodeID)
@@ -70,6 +76,17 @@ func (s *Store) setTermLocked(t *term) {
 	if t != nil {
 		s.metrics.leader.Set(1)
 	}
+	s.noteChangeLocked()
+}
+
+// noteChange tells who waits that this node, or another, leads now or no longer.
+func (s *Store) noteChange() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noteChangeLocked()
+}
+
+func (s *Store) noteChangeLocked() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }

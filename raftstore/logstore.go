@@ -3,6 +3,7 @@ package raftstore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,9 +30,9 @@ type failStop struct {
 	fatal func(error)
 	// wrote is told how long each append took.
 	wrote func(time.Duration)
-	// appended is told the last entry of each append that is on the disk. Its
-	// error counts as the append's.
-	appended func(index uint64) error
+	// appended is told the last entry of each append that is on the disk, and whether
+	// any was a command. Its error counts as the append's.
+	appended func(index uint64, commands bool) error
 	// oldest returns the index of the oldest snapshot kept, or 0.
 	oldest func() uint64
 
@@ -50,7 +51,8 @@ func (s *failStop) StoreLogs(logs []*raft.Log) error {
 		if err := s.durable.StoreLogs(logs); err != nil {
 			return err
 		}
-		return s.appended(logs[len(logs)-1].Index)
+		commands := slices.ContainsFunc(logs, func(l *raft.Log) bool { return l.Type == raft.LogCommand })
+		return s.appended(logs[len(logs)-1].Index, commands)
 	})
 	s.wrote(s.clk.Now().Since(start))
 	return err
@@ -71,7 +73,7 @@ func (s *failStop) DeleteRange(first, last uint64) error {
 	}
 	return s.write("truncate the log", func() error {
 		if !compaction {
-			if err := s.appended(first - 1); err != nil {
+			if err := s.appended(first-1, false); err != nil {
 				return err
 			}
 		}

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/admitd/admit/raftstore/peer"
 )
 
 var (
@@ -20,30 +23,66 @@ var (
 
 // Leader returns who leads, as far as this node knows.
 func (s *Store) Leader() Leader {
-	if s.term.Load() != nil {
-		return Leader{NodeID: s.nodeID}
+	r := s.running()
+	if r == nil {
+		return Leader{}
 	}
-	return Leader{}
+	_, id := r.LeaderWithID()
+	switch {
+	case string(id) == s.nodeID && s.term.Load() == nil:
+		return Leader{} // it is not ready to yet, or not any more
+	case string(id) == s.nodeID:
+		return Leader{NodeID: s.nodeID, GRPCAddr: s.cfg.grpcAddr()}
+	case id == "":
+		return Leader{}
+	}
+	at, _, _ := s.cluster.port.Book().Find(string(id))
+	return Leader{NodeID: string(id), GRPCAddr: at.GRPCAddr}
 }
 
-// Members returns the members of the cluster in the order of their ids. Any node
-// answers, as far as it knows.
-func (s *Store) Members(context.Context) ([]Member, error) {
+// Members returns the members of the cluster in the order of their ids, after it
+// has asked them how they are, for an election timeout at most. Any node answers,
+// as far as it knows.
+func (s *Store) Members(ctx context.Context) ([]Member, error) {
 	leader := s.Leader().NodeID
+	said := make(map[string]peer.Info)
+	if s.cluster != nil {
+		for _, in := range s.cluster.ask(ctx, s.cluster.members()) {
+			said[in.NodeID] = in
+		}
+	}
 	members := []Member{}
 	for _, server := range s.servers() {
-		id := string(server.ID)
-		m := Member{NodeID: id, Voter: server.Suffrage == raft.Voter, Leader: id == leader, LastContact: -1}
-		if id == s.nodeID {
-			m.Reachable, m.LastContact, m.Applied = true, 0, s.fsm.index()
-		}
+		m := s.describe(server, said)
+		m.Leader = m.NodeID == leader
 		members = append(members, m)
 	}
 	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.NodeID, b.NodeID) })
 	return members, nil
 }
 
-// Join asks the node that listens for members at peerAddr into the cluster. It
+// describe tells of a member what the cluster's configuration says and what it said
+// itself.
+func (s *Store) describe(server raft.Server, said map[string]peer.Info) Member {
+	m := Member{NodeID: string(server.ID), Voter: server.Suffrage == raft.Voter, LastContact: -1}
+	switch {
+	case m.NodeID == s.nodeID:
+		m.Reachable, m.LastContact, m.Applied = true, 0, s.fsm.index()
+		m.PeerAddr, m.GRPCAddr = s.cfg.peerAddr(), s.cfg.grpcAddr()
+		return m
+	case s.cluster == nil:
+		return m
+	}
+	m.PeerAddr = string(server.Address)
+	if at, ago, known := s.cluster.port.Book().Find(m.NodeID); known {
+		m.PeerAddr, m.GRPCAddr, m.LastContact = cmp.Or(at.PeerAddr, m.PeerAddr), at.GRPCAddr, ago
+	}
+	in, answered := said[m.NodeID]
+	m.Reachable, m.Applied = answered, in.Applied
+	return m
+}
+
+// Join takes the node that listens for members at peerAddr into the cluster. It
 // has no vote until it has caught up; then it is given one.
 //
 // Errors of this and the other changes: *NotLeaderError, ErrNoQuorum,
@@ -53,55 +92,129 @@ func (s *Store) Join(ctx context.Context, peerAddr string) error {
 	if _, err := s.leading(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: this node has no peer port", ErrMembership)
+	if s.cluster == nil {
+		return fmt.Errorf("%w: this node has no port for members", ErrMembership)
+	}
+	reply, err := s.cluster.port.Call(ctx, "", peerAddr, peer.Request{})
+	if err != nil {
+		return fmt.Errorf("%w: ask who is there: %w", ErrMembership, err)
+	}
+	return s.addMember(ctx, reply.Info.NodeID, peerAddr)
+}
+
+// addMember adds a member, or notes that it has another address.
+func (s *Store) addMember(ctx context.Context, nodeID, peerAddr string) error {
+	return s.change(ctx, func(within time.Duration) (raft.Future, error) {
+		i := slices.IndexFunc(s.servers(), func(m raft.Server) bool {
+			return string(m.ID) == nodeID && string(m.Address) == peerAddr
+		})
+		if i >= 0 {
+			return nil, nil
+		}
+		s.log.Info("takes a member in", "member", nodeID, "peer_addr", peerAddr)
+		return s.raft.AddNonvoter(raft.ServerID(nodeID), raft.ServerAddress(peerAddr), 0, within), nil
+	})
+}
+
+// move notes that a member has another address.
+func (s *Store) move(ctx context.Context, server raft.Server, addr string) error {
+	return s.change(ctx, func(within time.Duration) (raft.Future, error) {
+		if server.Suffrage == raft.Voter {
+			return s.raft.AddVoter(server.ID, raft.ServerAddress(addr), 0, within), nil
+		}
+		return s.raft.AddNonvoter(server.ID, raft.ServerAddress(addr), 0, within), nil
+	})
 }
 
 // Promote gives a member its vote, however far it is behind.
 func (s *Store) Promote(ctx context.Context, nodeID string) error {
-	server, err := s.member(nodeID)
-	if err != nil || server.Suffrage == raft.Voter {
-		return err
-	}
-	return s.change(ctx, s.raft.AddVoter(server.ID, server.Address, 0, 0))
+	return s.change(ctx, func(within time.Duration) (raft.Future, error) {
+		server, err := s.member(nodeID)
+		if err != nil || server.Suffrage == raft.Voter {
+			return nil, err
+		}
+		return s.raft.AddVoter(server.ID, server.Address, 0, within), nil
+	})
 }
 
-// Remove takes a member out of the cluster. Its id never comes back.
+// Remove takes a member out of the cluster. Its id never comes back. It is refused
+// where those that would be left with a vote, as far as they have been heard of
+// lately, are no quorum.
 func (s *Store) Remove(ctx context.Context, nodeID string) error {
-	server, err := s.member(nodeID)
-	if err != nil {
-		return err
+	return s.change(ctx, func(within time.Duration) (raft.Future, error) {
+		server, err := s.member(nodeID)
+		if err != nil {
+			return nil, err
+		}
+		if server.Suffrage == raft.Voter {
+			left := slices.DeleteFunc(s.voters(), func(v raft.Server) bool { return v.ID == server.ID })
+			if there := s.inTouch(left); there <= len(left)/2 {
+				return nil, fmt.Errorf("%w: without %s only %d of %d voters would be there", ErrMembership, nodeID, there, len(left))
+			}
+		}
+		return s.raft.RemoveServer(server.ID, 0, within), nil
+	})
+}
+
+// inTouch returns how many of the voters are this node or were heard of lately.
+func (s *Store) inTouch(voters []raft.Server) (n int) {
+	for _, v := range voters {
+		if string(v.ID) == s.nodeID {
+			n++
+			continue
+		}
+		if _, ago, known := s.cluster.port.Book().Find(string(v.ID)); known && ago < transportTimeouts*s.cfg.electionTimeout() {
+			n++
+		}
 	}
-	if voters := s.voters(); server.Suffrage == raft.Voter && len(voters) == 1 {
-		return fmt.Errorf("%w: %s is the only one with a vote", ErrMembership, nodeID)
-	}
-	return s.change(ctx, s.raft.RemoveServer(server.ID, 0, 0))
+	return n
 }
 
 // Transfer hands the lead to a member with a vote, or with "" to any that is fit.
 func (s *Store) Transfer(ctx context.Context, nodeID string) error {
+	return s.change(ctx, func(within time.Duration) (raft.Future, error) {
+		switch {
+		case len(s.voters()) == 1:
+			return nil, fmt.Errorf("%w: nobody else has a vote", ErrMembership)
+		case nodeID == "":
+			return s.raft.LeadershipTransfer(), nil
+		}
+		server, err := s.member(nodeID)
+		switch {
+		case err != nil || nodeID == s.nodeID:
+			return nil, err
+		case server.Suffrage != raft.Voter:
+			return nil, fmt.Errorf("%w: %s has no vote", ErrMembership, nodeID)
+		}
+		return s.raft.LeadershipTransferToServer(server.ID, server.Address), nil
+	})
+}
+
+// change makes one change of the members or the leader, on the leader, and waits
+// for it as long as ctx allows. There is one at a time: what is decided by those who
+// are there must be done before that is no longer so. begin hands it to raft within
+// a time; there is none to make if it returns no future.
+func (s *Store) change(ctx context.Context, begin func(within time.Duration) (raft.Future, error)) error {
 	if _, err := s.leading(); err != nil {
 		return err
 	}
-	if len(s.voters()) == 1 {
-		return fmt.Errorf("%w: nobody else has a vote", ErrMembership)
+	select {
+	case s.changing <- struct{}{}:
+		defer func() { <-s.changing }()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: wait for another change: %w", ErrMembership, ctx.Err())
+	case <-s.closing:
+		return ErrShuttingDown
 	}
-	if nodeID == "" {
-		return s.change(ctx, s.raft.LeadershipTransfer())
+	within := transportTimeouts * s.cfg.electionTimeout()
+	if deadline, ok := ctx.Deadline(); ok {
+		within = min(within, time.Until(deadline))
 	}
-	server, err := s.member(nodeID)
-	switch {
-	case err != nil:
+	// 0 would be for ever.
+	f, err := begin(max(within, time.Millisecond))
+	if err != nil || f == nil {
 		return err
-	case nodeID == s.nodeID:
-		return nil
-	case server.Suffrage != raft.Voter:
-		return fmt.Errorf("%w: %s has no vote", ErrMembership, nodeID)
 	}
-	return s.change(ctx, s.raft.LeadershipTransferToServer(server.ID, server.Address))
-}
-
-// change waits for a change of the members, as long as ctx allows.
-func (s *Store) change(ctx context.Context, f raft.Future) error {
 	done := make(chan error, 1)
 	s.waiters.Go(func() { done <- f.Error() })
 	select {
@@ -117,11 +230,8 @@ func (s *Store) change(ctx context.Context, f raft.Future) error {
 	}
 }
 
-// member returns a member, on the leader.
+// member returns a member.
 func (s *Store) member(nodeID string) (raft.Server, error) {
-	if _, err := s.leading(); err != nil {
-		return raft.Server{}, err
-	}
 	servers := s.servers()
 	i := slices.IndexFunc(servers, func(m raft.Server) bool { return string(m.ID) == nodeID })
 	if i < 0 {
@@ -130,7 +240,13 @@ func (s *Store) member(nodeID string) (raft.Server, error) {
 	return servers[i], nil
 }
 
-func (s *Store) servers() []raft.Server { return s.raft.GetConfiguration().Configuration().Servers }
+func (s *Store) servers() []raft.Server {
+	r := s.running()
+	if r == nil {
+		return nil
+	}
+	return slices.Clone(r.GetConfiguration().Configuration().Servers) // raft's own
+}
 
 func (s *Store) voters() []raft.Server {
 	return slices.DeleteFunc(s.servers(), func(m raft.Server) bool { return m.Suffrage != raft.Voter })

@@ -146,6 +146,9 @@ func (t *term) take(id uint64) *proposal {
 
 // conclude fails the items of an entry that was not applied.
 func (t *term) conclude(p *proposal) {
+	if t.s.transfers.stuck(p.err, t.s.cfg.electionTimeout()) {
+		t.s.fail(errTransfer)
+	}
 	if t.take(p.id) == nil {
 		return // applied: its items have been answered
 	}

@@ -3,14 +3,10 @@ package raftstore
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,27 +15,35 @@ import (
 	"github.com/admitd/admit/internal/clock"
 )
 
-// Store is a durable node of admit: one voter. Its methods may be called by any
-// number of goroutines at once.
+// Store is a durable node of admit, alone or a member of a cluster. Its methods may
+// be called by any number of goroutines at once.
 type Store struct {
 	cfg     Config
 	log     *slog.Logger
 	clk     clock.Clock
 	metrics *metrics
 	nodeID  string
+	ident   *ident
 
 	lock      *os.File
 	wal       *walLog
 	end       *logEnd
+	disk      *failStop
 	snapshots *snapshots
-	raft      *raft.Raft
-	fsm       *fsm
+	// cluster is nil where the node is alone.
+	cluster *membership
+	// raft is nil until the node is of a cluster; see running.
+	raft *raft.Raft
+	fsm  *fsm
 
 	// term is set while this node leads and is ready. ending is the same, and
 	// stays until what the term proposed has come back.
 	term, ending atomic.Pointer[term]
-	// cold is true until this process has led; of the leadership goroutine.
-	cold bool
+	heard        heard
+	// transfers are of whoever proposes: the leadership goroutine, or the term's.
+	transfers transfers
+	// changing is taken by who changes the members.
+	changing chan struct{}
 	// grown asks for a snapshot.
 	grown chan struct{}
 
@@ -61,7 +65,8 @@ type Store struct {
 
 // Open opens the store in cfg.Dir, or founds one there. It returns once the
 // last snapshot is restored; when the rest of the log is applied too and the
-// node leads, within a second usually, the store becomes Ready.
+// node leads, within a second usually where it is alone, the store becomes Ready.
+// A node that is new to its cluster looks for it after Open has returned.
 //
 // Errors: ErrInUse, ErrCorrupt, ErrUnknownFormat, and what the file system says.
 func Open(cfg Config, log *slog.Logger, reg prometheus.Registerer, clk clock.Clock) (*Store, error) {
@@ -69,30 +74,51 @@ func Open(cfg Config, log *slog.Logger, reg prometheus.Registerer, clk clock.Clo
 	if err != nil {
 		return nil, err
 	}
-	s.run(s.raft.LeaderCh())
+	if s.raft == nil {
+		s.loops.Go(s.settle)
+	} else {
+		s.run(s.raft.LeaderCh())
+	}
 	return s, nil
+}
+
+// settle finds or founds a cluster, and begins to work for it.
+func (s *Store) settle() {
+	voters, err := s.cluster.seek()
+	switch {
+	case s.isClosing():
+		return
+	case err == nil:
+		err = s.startRaft(voters)
+	}
+	if err != nil {
+		s.fail(fmt.Errorf("find a cluster: %w", err))
+		return
+	}
+	s.run(s.raft.LeaderCh())
 }
 
 // openStore is Open without what follows from leading.
 func openStore(cfg Config, log *slog.Logger, reg prometheus.Registerer, clk clock.Clock) (*Store, error) {
-	if cfg.Cluster != nil {
-		return nil, errors.New("this version opens no member of a cluster of several")
+	if err := cfg.Cluster.validate(); err != nil {
+		return nil, err
 	}
 	m, err := newMetrics(reg)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		cfg: cfg.withDefaults(), log: log, clk: clk, metrics: m, cold: true,
+		cfg: cfg.withDefaults(), log: log, clk: clk, metrics: m,
 		grown: make(chan struct{}, 1), closing: make(chan struct{}), failed: make(chan struct{}),
-		changed: make(chan struct{}),
+		changed: make(chan struct{}), changing: make(chan struct{}, 1),
 	}
-	s.fsm = &fsm{clk: clk, metrics: m, st: admission.New(), fatal: s.fail, applied: s.applied, grown: s.noteGrowth}
+	s.fsm = &fsm{clk: clk, metrics: m, st: admission.New(), fatal: s.fail, applied: s.applied, grown: s.noteGrowth,
+		restored: func() { s.heard.note(clk.Now()) }}
 	if s.lock, err = lockDir(cfg.Dir); err != nil {
 		return nil, err
 	}
 	if err := s.open(); err != nil {
-		return nil, errors.Join(err, s.closeFiles())
+		return nil, errors.Join(err, s.closePort(), s.closeFiles())
 	}
 	return s, nil
 }
@@ -102,147 +128,9 @@ func openStore(cfg Config, log *slog.Logger, reg prometheus.Registerer, clk cloc
 func (s *Store) run(leads <-chan bool) {
 	s.loops.Go(func() { s.lead(leads) })
 	s.loops.Go(s.snapshotLoop)
-}
-
-func (s *Store) open() error {
-	dir, logger := s.cfg.Dir, raftLogger(s.log)
-	id, err := readIdentity(dir)
-	fresh := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !fresh {
-		return err
+	if s.cluster != nil {
+		s.loops.Go(s.cluster.follow)
 	}
-	if s.end, err = openLogEnd(dir); err != nil {
-		return err
-	}
-	if fresh {
-		id = newIdentity()
-		err = sweepUnfounded(dir, s.end)
-	} else {
-		err = checkWAL(filepath.Join(dir, walDir))
-	}
-	if err != nil {
-		return err
-	}
-	s.nodeID = id.NodeID
-	if err := os.MkdirAll(filepath.Join(dir, walDir), 0o755); err != nil {
-		return fmt.Errorf("create the log's directory: %w", err)
-	}
-	if s.wal, err = openWAL(filepath.Join(dir, walDir), logger); err != nil {
-		return err
-	}
-	store := &failStop{
-		// A disk is slow in real time, whatever s.clk shows.
-		durable: s.wal, clk: clock.System(), limit: s.cfg.WriteLimit, fatal: s.fail,
-		wrote:    func(d time.Duration) { s.metrics.writeSeconds.Observe(d.Seconds()) },
-		appended: s.end.set,
-	}
-	if s.snapshots, err = openSnapshots(dir, store, logger); err != nil {
-		return err
-	}
-	store.oldest = s.snapshots.oldest
-	return s.startRaft(store, id, fresh)
-}
-
-func (s *Store) startRaft(store *failStop, id identity, fresh bool) error {
-	cache, err := raft.NewLogCache(logCacheEntries, store)
-	if err != nil {
-		return fmt.Errorf("set up the log's cache: %w", err)
-	}
-	stable := &oneVote{StableStore: store}
-	addr, transport := raft.NewInmemTransport(raft.ServerAddress(s.nodeID))
-	cfg := s.raftConfig()
-	if fresh {
-		voter := raft.Server{ID: cfg.LocalID, Address: addr}
-		servers := raft.Configuration{Servers: []raft.Server{voter}}
-		if err := raft.BootstrapCluster(cfg, cache, stable, s.snapshots, transport, servers); err != nil {
-			return fmt.Errorf("found the cluster: %w", err)
-		}
-		if err := writeIdentity(s.cfg.Dir, id); err != nil {
-			return err
-		}
-	}
-	if err := s.checkFounded(cache, stable); err != nil {
-		return err
-	}
-	r, err := raft.NewRaft(cfg, s.fsm, cache, stable, s.snapshots, transport)
-	if err != nil {
-		return errors.Join(fmt.Errorf("start raft: %w", err), s.snapshots.refusals(), s.fsm.refused)
-	}
-	if !votes(r, cfg.LocalID) {
-		err := fmt.Errorf("%w: %s names node %s, which has no vote in this log", ErrCorrupt, identityFile, s.nodeID)
-		return errors.Join(err, r.Shutdown().Error())
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.raft = r
-	if s.fatal != nil {
-		s.shutDownLocked()
-	}
-	return nil
-}
-
-// checkFounded refuses a directory whose log is not what the node once had:
-// raft would panic, or wait for ever.
-func (s *Store) checkFounded(log raft.LogStore, stable raft.StableStore) error {
-	if err := errors.Join(s.end.check(log), s.wal.checkTerm()); err != nil {
-		return err
-	}
-	if err := s.snapshots.check(); err != nil {
-		return err
-	}
-	has, err := raft.HasExistingState(log, stable, s.snapshots)
-	if err != nil {
-		return fmt.Errorf("look at the log: %w", err)
-	}
-	if !has {
-		return fmt.Errorf("%w: %s has an identity but no log", ErrCorrupt, s.cfg.Dir)
-	}
-	return checkLog(log)
-}
-
-// votes says whether a node has a vote: without one it would wait for ever.
-func votes(r *raft.Raft, id raft.ServerID) bool {
-	return slices.ContainsFunc(r.GetConfiguration().Configuration().Servers, func(s raft.Server) bool {
-		return s.ID == id && s.Suffrage == raft.Voter
-	})
-}
-
-// checkLog reads the whole log.
-func checkLog(log raft.LogStore) error {
-	first, err := log.FirstIndex()
-	if err != nil {
-		return fmt.Errorf("read the start of the log: %w", err)
-	}
-	last, err := log.LastIndex()
-	if err != nil {
-		return fmt.Errorf("read the end of the log: %w", err)
-	}
-	var l raft.Log
-	for i := first; i <= last && i > 0; i++ {
-		if err := log.GetLog(i, &l); err != nil {
-			return fmt.Errorf("read log entry %d: %w", i, err)
-		}
-		if l.Index != i {
-			return fmt.Errorf("%w: entry %d stands in the place of log entry %d", ErrCorrupt, l.Index, i)
-		}
-	}
-	return nil
-}
-
-func (s *Store) raftConfig() *raft.Config {
-	cfg := raft.DefaultConfig()
-	cfg.LocalID = raft.ServerID(s.nodeID)
-	cfg.HeartbeatTimeout = electionTimeout
-	cfg.ElectionTimeout = electionTimeout
-	cfg.LeaderLeaseTimeout = electionTimeout
-	cfg.BatchApplyCh = true
-	cfg.ShutdownOnRemove = false
-	cfg.TrailingLogs = trailingLogs
-	// snapshotLoop says when to take a snapshot, raft itself never does.
-	cfg.SnapshotThreshold = 1 << 62
-	cfg.Logger = raftLogger(s.log)
-	cfg.NoLegacyTelemetry = true
-	return cfg
 }
 
 // NodeID returns the node's identity: it lives and dies with the data.
@@ -278,6 +166,13 @@ func (s *Store) fail(err error) {
 	close(s.failed)
 }
 
+// running returns raft once it runs.
+func (s *Store) running() *raft.Raft {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.raft
+}
+
 func (s *Store) shutDownLocked() raft.Future {
 	if s.down == nil {
 		s.down = s.raft.Shutdown()
@@ -294,20 +189,34 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) close() error {
+	s.handOver()
 	close(s.closing)
+	if s.cluster != nil {
+		s.cluster.cancel()
+	}
 	s.loops.Wait()
 	if errors.Is(s.Err(), errStalled) {
-		return fmt.Errorf("close the store: %w", s.Err())
+		return errors.Join(fmt.Errorf("close the store: %w", s.Err()), s.closePort())
 	}
-	s.mu.Lock()
-	down := s.shutDownLocked()
-	s.mu.Unlock()
-	err := down.Error()
+	var err error
+	if s.running() != nil {
+		s.mu.Lock()
+		down := s.shutDownLocked()
+		s.mu.Unlock()
+		err = down.Error()
+	}
 	if s.Err() == nil {
 		// Of entries that it had not begun, a raft that ended early says nothing.
 		s.waiters.Wait()
 	}
-	return errors.Join(err, s.closeFiles())
+	return errors.Join(err, s.closePort(), s.closeFiles())
+}
+
+func (s *Store) closePort() error {
+	if s.cluster == nil || s.cluster.port == nil {
+		return nil
+	}
+	return s.cluster.port.Close()
 }
 
 func (s *Store) isClosing() bool {

@@ -52,12 +52,12 @@ func openTerm(s *Store) (*term, error) {
 		sheds:    make(map[admission.SheddingQuery]*admission.Shedding),
 	}
 	t.polls, t.waits, t.reports = newPolls(t), newWaits(t), newReports()
+	gap := s.gap()
 	t.start = s.clk.Now()
-	if err := t.propose(s.gap(t.start)); err != nil {
+	if err := t.propose(gap); err != nil {
 		return nil, fmt.Errorf("open a term: %w", err)
 	}
 	s.fsm.read(func(st *admission.State) { t.t0, _ = st.Now() })
-	s.cold = false
 	return t, nil
 }
 
@@ -99,22 +99,6 @@ func outcome(f raft.ApplyFuture) error {
 		return err
 	}
 	return nil
-}
-
-// gap is how long nobody led, as far as this node can tell without ever being
-// too long: its own time since it last applied an entry. Only a process that
-// has led no term yet has to believe the wall clock; of the quorum's clocks
-// the slowest counts, and a lone voter's is that.
-func (s *Store) gap(now clock.Reading) time.Duration {
-	if !s.cold {
-		return s.fsm.sinceApplied(now)
-	}
-	var last admission.Wall
-	s.fsm.read(func(st *admission.State) { _, last = st.Now() })
-	if last == 0 {
-		return 0 // a new cluster: time begins here
-	}
-	return max(0, wall(now).Sub(last))
 }
 
 func wall(r clock.Reading) admission.Wall { return admission.Wall(r.Wall.UnixNano()) }

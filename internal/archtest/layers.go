@@ -57,7 +57,8 @@ var layers = []layer{
 	{pkg: "./internal/policy", why: "it turns the API's policy into the core's, and no more",
 		may: []string{"./admission", "./proto/admit/v1"}},
 	{pkg: "./raftstore/...", why: storeWhy,
-		may: []string{"./admission", "./proto/admit/storage/...", "./internal/clock"},
+		may:   []string{"./admission", "./proto/admit/storage/...", "./internal/clock"},
+		tests: []string{"./internal/certs"},
 		never: []ban{
 			{pkg: "google.golang.org/grpc/...", why: "the server speaks gRPC; the store returns Go errors", deep: true},
 			{pkg: "./proto/admit/v1", why: storageWhy, deep: true},

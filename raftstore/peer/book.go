@@ -1,0 +1,71 @@
+package peer
+
+import (
+	"sync"
+	"time"
+)
+
+// Book is where nodes are, as they themselves said last, and when each was last
+// heard. Its methods may be called by several goroutines at once.
+type Book struct {
+	mu    sync.Mutex
+	pages map[string]page
+}
+
+type page struct {
+	Address
+	heard time.Time
+}
+
+// maxPages bounds what ids that were made up can fill.
+const maxPages = 1024
+
+// Find returns where a node is, and how long ago it was heard; false if it never
+// was.
+func (b *Book) Find(nodeID string) (Address, time.Duration, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p, ok := b.pages[nodeID]
+	return p.Address, time.Since(p.heard), ok
+}
+
+// note notes what a node said of itself.
+func (b *Book) note(a Address) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pages == nil || len(b.pages) >= maxPages {
+		b.pages = make(map[string]page)
+	}
+	b.pages[a.NodeID] = page{a, time.Now()}
+}
+
+// heard notes that a node has answered.
+func (b *Book) heard(nodeID string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p, ok := b.pages[nodeID]; ok {
+		p.heard = time.Now()
+		b.pages[nodeID] = p
+	}
+}
+
+// doubt notes that a node was not to be found at its address, so that what the
+// cluster's configuration says of it counts again.
+func (b *Book) doubt(nodeID string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p, ok := b.pages[nodeID]; ok {
+		p.PeerAddr = ""
+		b.pages[nodeID] = p
+	}
+}
+
+// peerAddr returns where a node listens for members, or fallback.
+func (b *Book) peerAddr(nodeID, fallback string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.pages[nodeID]; p.PeerAddr != "" {
+		return p.PeerAddr
+	}
+	return fallback
+}
