@@ -216,6 +216,7 @@ func (g *generator) nextDue() *admission.NextDue {
 	op := &admission.NextDue{
 		Pool: g.pool(), MaxItems: pick(g, "items", 1, 3, 2, 5, 10), TTL: g.ttl(), Nonce: g.nonce,
 		RequestID: pick(g, "request", requestIDs...), WorkerID: pick(g, "worker", "", "w"),
+		Batch: g.chance(2, "batch"),
 	}
 	if g.chance(4, "some lanes") {
 		op.Lanes = append(op.Lanes, pick(g, "lane", laneNames...))

@@ -96,6 +96,12 @@ func (g *generator) drawLanes(p *admission.PoolPolicy) {
 		if g.chance(2, "cycle limit") {
 			l.TenantCycleLimit = pick[int64](g, "limit", 1, 2)
 		}
+		if g.chance(3, "batches") {
+			l.Batch = admission.BatchPolicy{
+				Size: pick[int64](g, "batch size", 2, 3), Only: g.chance(3, "only"),
+				Linger: pick(g, "linger", 0, 0, time.Second, 10*time.Second),
+			}
+		}
 		if p.MaxActive > 1 && i > 0 && g.chance(3, "leave slots") {
 			l.LeaveSlots = pick(g, "slots", 1, p.MaxActive-1)
 		}

@@ -43,6 +43,10 @@ func (n *naive) facts() facts {
 		if p.entry != nil {
 			entry = p.entry.spec.Key
 		}
+		if p.whole != nil {
+			f.add("part %v fence %d of %d entry %q cancelled %v", p.token, p.fence, p.whole.token.Position, entry, p.cancelled)
+			continue
+		}
 		f.add("permit %v fence %d of %s/%s in %s until %d ttl %d cost %d cancelled %v entry %q lock %q job %q counted %v",
 			p.token, p.fence, p.pool.policy.Name, p.tenant, p.lane, p.expires, p.ttl, p.cost, p.cancelled, entry,
 			p.lockKey, p.dedupeKey, !p.uncounted)
@@ -131,6 +135,8 @@ func coreFacts(core *admission.State) facts {
 			f.add("permit %v fence %d of %s/%s in %s until %d ttl %d cost %d cancelled %v entry %q lock %q job %q counted %v",
 				r.Token, r.Fence, t.Pool, t.ID, r.Lane, r.Expires, r.TTL, r.Cost, r.Cancelled, r.Entry,
 				r.LockKey, r.DedupeKey, !r.Uncounted)
+		case admission.PartRow:
+			f.add("part %v fence %d of %d entry %q cancelled %v", r.Token, r.Fence, r.Permit, r.Entry, r.Cancelled)
 		case admission.WaiterRow:
 			t := tenants[r.Tenant]
 			f.add("waiter %v of %s/%s in %s cost %d lock %q job %q request %q rate %v until %d detached %d asked %d",

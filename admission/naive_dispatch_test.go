@@ -25,6 +25,7 @@ type naiveCall struct {
 	refused admission.Reason
 	closed  bool // replayed, refused or not decided
 	taken   map[*naiveDemand]int64
+	batches int32
 }
 
 func (c *naiveCall) full() bool { return len(c.res.Claims) >= c.op.MaxItems }
@@ -261,13 +262,13 @@ func onlyTokens(limits []naiveLimit) bool {
 
 // room says whether a call can take something more of a lane.
 func (c *naiveContest) room(lane string) bool {
-	return slices.ContainsFunc(c.calls, func(call *naiveCall) bool { return !call.full() && call.asks(lane) })
+	return slices.ContainsFunc(c.calls, func(call *naiveCall) bool { return !call.full() && call.asks(lane) && call.admits(lane) })
 }
 
 // taker is the first call that can take an entry of a demand, or nil.
 func (c *naiveContest) taker(d *naiveDemand) *naiveCall {
 	for _, call := range c.calls {
-		if !call.full() && call.asks(d.lane) && !call.capped(d) {
+		if !call.full() && call.asks(d.lane) && call.admits(d.lane) && !call.capped(d) {
 			return call
 		}
 	}
@@ -369,24 +370,6 @@ func (n *naive) hand(p *naivePool, op *admission.Acquire, permit *naivePermit, d
 		})
 	}
 	return d
-}
-
-// claim grants the head of a demand to a call.
-func (n *naive) claim(p *naivePool, turn naiveTurn, call *naiveCall) {
-	e := p.head(turn.d, n.w)
-	permit := n.grant(p, turn, 1)
-	permit.token.Nonce = call.op.Nonce + uint64(len(call.res.Claims))*0x9e3779b97f4a7c15
-	permit.ttl = orElse(call.op.TTL, p.policy.PermitTTL)
-	permit.expires = n.leaseNow().Add(permit.ttl)
-	permit.entry, permit.worker, e.claim = e, call.op.WorkerID, permit
-	e.attempts++
-	e.measure(p, n.w)
-	turn.d.rotate(p, e.spec.Route, n.w)
-	call.taken[turn.d]++
-	call.res.Claims = append(call.res.Claims, admission.Claim{
-		Permit: n.holder(permit), Key: e.spec.Key, Category: e.spec.Category, Route: e.spec.Route,
-		Group: e.spec.Group, DueAt: e.dueAt(), Attempt: e.attempts, CatchUp: e.left > 1,
-	})
 }
 
 // rotate puts the route that was served behind the others, if it goes on.

@@ -26,7 +26,7 @@ func (n *naive) openPool(name string) *naivePool {
 func (n *naive) use(p *naivePool, lane string) admission.Draining {
 	use := admission.Draining{Pool: p.policy.Name, Lane: lane}
 	for _, permit := range n.permits {
-		if permit.pool == p && (lane == "" || permit.lane == lane) {
+		if permit.pool == p && permit.whole == nil && (lane == "" || permit.lane == lane) {
 			use.Permits++
 		}
 	}

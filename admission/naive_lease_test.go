@@ -25,6 +25,9 @@ type naivePermit struct {
 	entry     *naiveEntry // nil with Acquire
 	cancelled bool
 	worker    string
+
+	batch     bool         // for several entries; nobody has its token
+	whole     *naivePermit // the batch that it is a part of, or nil
 	lockKey   string
 	dedupeKey string
 	uncounted bool // holds no slot
@@ -50,7 +53,7 @@ func (n *naive) leaseNow() admission.Instant { return n.t.Add(-n.offset) }
 
 func (n *naive) live(token admission.Token) *naivePermit {
 	for _, p := range n.permits {
-		if p.token == token {
+		if p.token == token && !p.batch {
 			return p
 		}
 	}
@@ -123,7 +126,12 @@ func (n *naive) renewOne(p *naivePermit, ttl time.Duration) admission.Renewal {
 	if p.cancelled {
 		return admission.Renewal{Result: admission.LeaseCancelled}
 	}
-	p.expires = max(p.expires, now.Add(orElse(ttl, p.ttl)))
+	until := max(p.expires, now.Add(orElse(ttl, p.ttl)))
+	for _, other := range n.permits {
+		if other == p || p.whole != nil && (other == p.whole || other.whole == p.whole) {
+			other.expires = until
+		}
+	}
 	return admission.Renewal{Result: admission.LeaseRenewed, ExpiresIn: p.expires.Sub(now)}
 }
 
@@ -153,6 +161,9 @@ func (n *naive) release(op *admission.Release) *admission.ReleaseResult {
 		p.bucket(throttled).throttle(terms, n.t, op.RetryAfter, p.pool.policy.MaxPause)
 	}
 	n.remember(p)
+	if p.whole != nil {
+		n.endWhole(p)
+	}
 	if op.Outcome == admission.OutcomeDone {
 		n.finish(p)
 	}

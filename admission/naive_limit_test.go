@@ -33,14 +33,20 @@ func (p *naivePool) leave(lane, bucket string) (most int64) {
 type naiveWant struct {
 	cost     int64
 	rateOnly bool // no slot
+	single   bool // never part of a batch
 }
 
-func wantOf(op *admission.Acquire) naiveWant { return naiveWant{op.Cost, op.RateOnly} }
+func wantOf(op *admission.Acquire) naiveWant { return naiveWant{op.Cost, op.RateOnly, true} }
 
 // limits are all that blocks a request of a tenant in a lane at an instant,
 // whoever else waits.
 func (n *naive) limits(p *naivePool, tenant, lane string, want naiveWant, at admission.Instant) []naiveLimit {
 	all := n.ownLimits(p, tenant, lane, want, at)
+	if terms := p.batch(lane); want.single && terms.Only {
+		all = append(all, naiveLimit{reason: admission.BatchOnly, Limit: admission.Limit{
+			Name: "batch.only", Scope: admission.ScopeLane, Capacity: terms.Size, Asked: 1, RetryAfter: admission.Absent,
+		}})
+	}
 	if p.lane(lane).yielding {
 		all = append(all, naiveLimit{
 			Limit:  admission.Limit{Name: "yield", Scope: admission.ScopeLane, Asked: 1, RetryAfter: admission.Absent},

@@ -87,9 +87,16 @@ func (n *naive) replayCall(call *naiveCall, r naiveRequest) {
 		return
 	}
 	call.res.Replayed = true
+	var whole *naivePermit
 	for _, c := range r.claims {
 		if p := n.live(c.Permit.Token); p != nil && !p.cancelled {
-			c.Permit = n.holder(p)
+			if p.whole != nil && p.whole != whole {
+				whole = p.whole
+				call.batches++
+			}
+			if c.Permit = n.holder(p); p.whole != nil {
+				c.Batch = call.batches
+			}
 			call.res.Claims = append(call.res.Claims, c)
 		}
 	}

@@ -17,13 +17,20 @@ func (n *naive) heldRows(
 	for _, t := range p.tenants {
 		for _, d := range t.demands {
 			ripe := p.ripeOf(d, w)
-			if len(ripe) == 0 {
+			if len(ripe) == 0 || p.lingers(d, w) {
 				continue
 			}
 			limits := n.limits(p, t.id, d.lane, naiveWant{cost: 1}, at)
 			reason, wait := first(limits), millis(retryAfter(limits))
 			if reason == admission.ReasonNone && call != nil && call.asks(d.lane) {
 				reason, wait = call.leftBehind(d), admission.Absent
+			}
+			if call != nil && call.asks(d.lane) && !call.admits(d.lane) {
+				for _, own := range []admission.Reason{call.refused, admission.BatchOnly} {
+					if own != admission.ReasonNone && (reason == admission.ReasonNone || own < reason) {
+						reason, wait = own, admission.Absent
+					}
+				}
 			}
 			if reason == admission.ReasonNone {
 				continue

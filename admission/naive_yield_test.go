@@ -17,7 +17,7 @@ func (n *naive) depth(
 			if d.lane != lane {
 				continue
 			}
-			if !ownLimit(n.ownLimits(p, t.id, lane, naiveWant{cost: 1}, at)) {
+			if !p.lingers(d, w) && !ownLimit(n.ownLimits(p, t.id, lane, naiveWant{cost: 1}, at)) {
 				ripe := p.ripeOf(d, w)
 				depth += int64(len(ripe))
 				oldest = max(oldest, age(ripe, w))

@@ -220,10 +220,10 @@ func (v *shedView) tenant(t *tenant) (rows []HeldTenant) {
 // row returns the demand's row, if it is held.
 func (v *shedView) row(d *demand) (HeldTenant, bool) {
 	row := d.row.held(v.w)
-	if row.Reason = v.reason(d); row.Reason != ReasonNone {
+	why := v.reason(d)
+	if row.Reason = v.callReason(d, why); why != ReasonNone && row.Reason == why { // a call's own reason goes with the call
 		row.RetryAfter = v.retryAfter(d)
 	}
-	row.Reason = v.callReason(d, row.Reason)
 	return row, row.Reason != ReasonNone
 }
 

@@ -30,7 +30,7 @@ func (v *shedView) callReason(d *demand, why Reason) Reason {
 // whosever it is.
 func (v *shedView) laneCallReason(l *lane, why Reason) Reason {
 	if l.batch.Only && !v.call.op.Batch {
-		return firstReason(why, BatchOnly)
+		return firstReason(firstReason(why, v.call.refused), BatchOnly)
 	}
 	switch {
 	case why != ReasonNone:

@@ -31,3 +31,18 @@ func TestALaneCapIsFreedByItsOwnLanes(t *testing.T) {
 	s.acquire(&Acquire{Pool: "p", Tenant: "a", Cost: 1, TTL: time.Minute})
 	want(t, "earliest expiry", s.shed("a", LaneCap).EarliestExpiry, time.Minute)
 }
+
+// What the call itself lacks does not come with time.
+func TestACallsOwnReasonHasNoRetryAfter(t *testing.T) {
+	s := tell(t, PoolPolicy{
+		Buckets: []BucketPolicy{{Name: "b", Scope: ScopePool, Capacity: 1, Refill: 1, Period: time.Second}},
+		Lanes:   []LanePolicy{{Name: "l", Batch: BatchPolicy{Size: 2, Only: true}}},
+	})
+	s.plan(in(0, "a", "1"), in(0, "a", "2"))
+	s.do(&NextDue{Pool: "p", MaxItems: 1, Batch: true})
+	call := s.do(&NextDue{Pool: "p", MaxItems: 1})[0].(*NextDueResult)
+	held := s.Shedding(s.t, s.w, SheddingQuery{Pool: "p", HeldRows: 1, Call: call}).Held[0]
+	want(t, "reason", held.Reason, BatchOnly)
+	want(t, "retry_after", held.RetryAfter, Absent)
+	want(t, "retry_after without the call", s.Shedding(s.t, s.w, SheddingQuery{Pool: "p", HeldRows: 1}).Held[0].RetryAfter, time.Second)
+}
