@@ -231,7 +231,7 @@ func (g *generator) schedule() *admission.Schedule {
 func (g *generator) spec() admission.EntrySpec {
 	spec := admission.EntrySpec{
 		Tenant: g.tenant(), Key: g.key(), Category: pick(g, "category", categories...),
-		Route: pick(g, "route", routes...), Group: pick(g, "group", "", "", "g"),
+		Route: pick(g, "route", routes...), Group: pick(g, "group", "", "", "g", "h"),
 		MaxAttempts: pick[int32](g, "attempts", 0, 0, 1, 2),
 	}
 	if g.chance(2, "relative") {
@@ -269,8 +269,10 @@ func (g *generator) control() admission.Op {
 	switch pick(g, "control", "pause", "pause", "pause", "policy", "policy", "term") {
 	case "pause":
 		op := admission.Pause{Pool: g.pool(), Kind: pick(g, "kind", admission.TargetTenant,
-			admission.TargetLane, admission.TargetBucket), Resume: !g.chance(2, "hold")}
+			admission.TargetGroup, admission.TargetLane, admission.TargetBucket, admission.TargetGroup), Resume: !g.chance(2, "hold")}
 		switch op.Kind {
+		case admission.TargetGroup:
+			op.Tenant, op.Name = g.tenant(), pick(g, "group", "g", "h")
 		case admission.TargetTenant:
 			op.Name = g.tenant()
 		case admission.TargetLane:

@@ -46,6 +46,7 @@ func (g *generator) drawPool(name string) admission.PoolPolicy {
 		NewTenantsPerSecond: pick[int64](g, "new tenants", 0, 0, 0, 1, 2),
 		TenantRows:          pick[int64](g, "tenant rows", 0, 0, 2, 1),
 	}
+	p.Limits.PausedGroups = pick[int64](g, "paused groups", 0, 0, 1)
 	p.RefuseUnknown = g.chance(6, "refuses unknown")
 	for _, bucket := range bucketNames {
 		if g.chance(3, "bucket") {

@@ -79,6 +79,9 @@ func (p *naivePool) facts(f *facts) {
 	for _, row := range p.puts {
 		f.add("put %s/%s", p.policy.Name, row.ID)
 	}
+	for _, g := range p.pausedGroups {
+		f.add("paused group %s/%s/%s", p.policy.Name, g.tenant, g.name)
+	}
 	for _, e := range p.entries {
 		f.add("entry %s/%s/%s in %s due %d first %d attempts %d unstarted %d died %d %d letter %v redriven %v %d history %v",
 			p.policy.Name, e.tenant, e.spec.Key, e.lane, e.due, e.first, e.attempts, e.unstarted,
@@ -120,6 +123,8 @@ func coreFacts(core *admission.State) facts {
 		case admission.TenantRow:
 			tenants[r.Num] = r
 			f.add("tenant %s/%s paused %v", r.Pool, r.ID, r.Paused)
+		case admission.PausedGroupRow:
+			f.add("paused group %s/%s/%s", tenants[r.Tenant].Pool, tenants[r.Tenant].ID, r.Group)
 		case admission.DemandRow:
 			for class := range r.Tags {
 				t := tenants[r.Tenant]

@@ -184,6 +184,8 @@ func (n *naive) pause(op admission.Pause) *admission.PauseResult {
 		}
 		n.pauseTenant(p, t, op.Resume)
 		return &admission.PauseResult{}
+	case admission.TargetGroup:
+		return &admission.PauseResult{Err: n.pauseGroup(p, op)}
 	case admission.TargetLane:
 		if l := p.lane(op.Name); l != nil {
 			l.paused = !op.Resume

@@ -14,12 +14,14 @@ func byAge(a, b *naiveEntry) int {
 
 // ripeOf are the entries of a demand that may be claimed at a time, oldest first.
 func (p *naivePool) ripeOf(d *naiveDemand, w admission.Wall) []*naiveEntry {
-	var ripe []*naiveEntry
-	for _, e := range p.entries {
-		if e.tenant == d.tenant.id && e.lane == d.lane && e.ripe(w) {
-			ripe = append(ripe, e)
-		}
-	}
+	return deleteIf(p.allRipe(d, w), func(e *naiveEntry) bool { return p.groupPaused(e.tenant, e.spec.Group) })
+}
+
+// allRipe are the same, those of paused groups among them.
+func (p *naivePool) allRipe(d *naiveDemand, w admission.Wall) []*naiveEntry {
+	ripe := deleteIf(p.entries, func(e *naiveEntry) bool {
+		return e.tenant != d.tenant.id || e.lane != d.lane || !e.ripe(w)
+	})
 	slices.SortFunc(ripe, byAge)
 	return ripe
 }
@@ -54,7 +56,7 @@ func (n *naive) promote() {
 					if !slices.Contains(d.ready, queueOf(e)) {
 						d.ready = append(d.ready, queueOf(e))
 					}
-					if !slices.Contains(seen, e.spec.Route) {
+					if !slices.Contains(seen, e.spec.Route) && !p.groupPaused(e.tenant, e.spec.Group) {
 						seen = append(seen, e.spec.Route)
 						fresh = append(fresh, route{d, e})
 					}
@@ -100,13 +102,15 @@ type naiveQueue struct{ route, group string }
 func queueOf(e *naiveEntry) naiveQueue { return naiveQueue{e.spec.Route, e.spec.Group} }
 
 // prune takes the routes out of the ring that have nothing due but what came due
-// in the present entry in another group.
+// in the present entry in another group, or is of a paused one.
 func (d *naiveDemand) prune(p *naivePool, w admission.Wall) {
-	ripe := p.ripeOf(d, w)
+	ripe := p.allRipe(d, w)
 	d.ready = deleteIf(d.ready, func(q naiveQueue) bool {
 		return !slices.ContainsFunc(ripe, func(e *naiveEntry) bool { return queueOf(e) == q })
 	})
 	d.ring = deleteIf(d.ring, func(route string) bool {
-		return !slices.ContainsFunc(d.ready, func(q naiveQueue) bool { return q.route == route })
+		return !slices.ContainsFunc(d.ready, func(q naiveQueue) bool {
+			return q.route == route && !p.groupPaused(d.tenant.id, q.group)
+		})
 	})
 }

@@ -65,7 +65,8 @@ func (n *naive) touch(p *naivePool, t *naiveTenant) {
 	if len(n.waitersOf(p, func(w *naiveWaiter) bool { return w.d.tenant == t })) > 0 {
 		return
 	}
-	if slices.ContainsFunc(p.entries, func(e *naiveEntry) bool { return e.tenant == t.id }) {
+	if slices.ContainsFunc(p.entries, func(e *naiveEntry) bool { return e.tenant == t.id }) ||
+		slices.ContainsFunc(p.pausedGroups, func(g naiveGroup) bool { return g.tenant == t.id }) {
 		return
 	}
 	at := n.t + 1

@@ -54,6 +54,8 @@ type naivePool struct {
 	// newcomers is the bucket of limits.new_tenants_per_second.
 	newcomers *naiveBucket
 	draining  bool
+
+	pausedGroups []naiveGroup
 }
 
 type naiveLane struct {

@@ -22,7 +22,7 @@ func (n *naive) limitUse(p *naivePool, at admission.Instant) []admission.LimitUs
 		{Limit: "waiting", Used: n.use(p, "").Waiting, Capacity: limits.Waiting},
 		{Limit: "waiting_per_tenant", Used: waiting, Capacity: limits.WaitingPerTenant},
 		{Limit: "dedupe_keys", Used: n.jobs(p), Capacity: limits.DedupeKeys},
-		{Limit: "paused_groups", Capacity: limits.PausedGroups},
+		{Limit: "paused_groups", Used: int64(len(p.pausedGroups)), Capacity: limits.PausedGroups},
 	}
 }
 

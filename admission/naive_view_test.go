@@ -16,12 +16,18 @@ func (n *naive) heldRows(
 	var rows []admission.HeldTenant
 	for _, t := range p.tenants {
 		for _, d := range t.demands {
-			ripe := p.ripeOf(d, w)
-			if len(ripe) == 0 || p.lingers(d, w) {
-				continue
-			}
+			ripe, all := p.ripeOf(d, w), p.allRipe(d, w)
 			limits := n.limits(p, t.id, d.lane, naiveWant{cost: 1}, at)
+			if len(ripe) == 0 || p.lingers(d, w) {
+				if len(ripe) == len(all) {
+					continue
+				}
+				limits = []naiveLimit{pausedLimit(admission.ScopeTenant)} // their groups are paused
+			}
 			reason, wait := first(limits), millis(retryAfter(limits))
+			if reason == admission.Paused {
+				ripe = all
+			}
 			if reason == admission.ReasonNone && call != nil && call.asks(d.lane) {
 				reason, wait = call.leftBehind(d), admission.Absent
 			}
