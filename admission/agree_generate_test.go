@@ -29,8 +29,9 @@ type generator struct {
 	live   []admission.Token
 	asked  []admission.Op
 	policy admission.Policy
-	// left are where redrives and purges may go on.
-	left []admission.DeadCursor
+	// graves are the pools with dead entries, left where redrives and purges may go on.
+	graves []string
+	left   []admission.DeadCursor
 	// revision is the number of policies applied so far.
 	revision int64
 }
@@ -140,6 +141,9 @@ func (g *generator) op() admission.Op {
 	case "renew":
 		return &admission.Renew{TTL: g.ttl(), Tokens: list(g, "tokens", 1, 2, g.token)}
 	case "dead":
+		if len(g.graves) == 0 && !g.chance(6, "no dead") {
+			return g.release()
+		}
 		if g.chance(3, "purge") {
 			return g.purge()
 		}
@@ -225,7 +229,13 @@ func (g *generator) nextDue() *admission.NextDue {
 }
 
 func (g *generator) schedule() *admission.Schedule {
-	return &admission.Schedule{Pool: g.pool(), Entries: list(g, "entries", 1, 6, g.spec)}
+	op := &admission.Schedule{Pool: g.pool(), Entries: list(g, "entries", 1, 6, g.spec)}
+	if g.chance(3, "of one tenant") {
+		for i := range op.Entries {
+			op.Entries[i].Tenant, op.Entries[i].Category = op.Entries[0].Tenant, op.Entries[0].Category
+		}
+	}
+	return op
 }
 
 func (g *generator) spec() admission.EntrySpec {

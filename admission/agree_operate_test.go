@@ -23,13 +23,31 @@ func (g *generator) putTenants() *admission.PutTenants {
 
 func (g *generator) redrive() *admission.Redrive {
 	return &admission.Redrive{
-		Pool: g.pool(), Filter: g.deadFilter(), Limit: g.deadLimit(), From: g.cursor(),
+		Pool: g.graveyard(), Filter: g.deadFilter(), Limit: g.deadLimit(), From: g.cursor(),
 		PerSecond: pick[int64](g, "per second", 0, 1, 3),
 	}
 }
 
 func (g *generator) purge() *admission.PurgeDead {
-	return &admission.PurgeDead{Pool: g.pool(), Filter: g.deadFilter(), Limit: g.deadLimit(), From: g.cursor()}
+	return &admission.PurgeDead{Pool: g.graveyard(), Filter: g.deadFilter(), Limit: g.deadLimit(), From: g.cursor()}
+}
+
+// graveyard draws a pool, mostly one with dead entries.
+func (g *generator) graveyard() string {
+	if len(g.graves) == 0 || g.chance(6, "any pool") {
+		return g.pool()
+	}
+	return pick(g, "graveyard", g.graves...)
+}
+
+// noteGraves remembers where entries are dead.
+func (g *generator) noteGraves(pools []*naivePool) {
+	g.graves = nil
+	for _, p := range pools {
+		if len(p.graves()) > 0 {
+			g.graves = append(g.graves, p.policy.Name)
+		}
+	}
 }
 
 func (g *generator) deadLimit() int { return pick(g, "dead limit", 1, 2, admission.MaxRedrive) }

@@ -67,6 +67,7 @@ func (a *agreement) step(e admission.Entry, ahead time.Duration) []admission.Res
 	a.views(e, got, ahead)
 	a.state()
 	a.note(e, got, a.n.permits)
+	a.noteGraves(a.n.pools)
 	return got
 }
 

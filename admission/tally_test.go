@@ -77,7 +77,7 @@ func (n Tally) Count(op Op, r Result) {
 	case *UnscheduleResult:
 		n.outcome("unschedule", r.Err, fmt.Sprintf("claimed=%v", r.WasClaimed))
 	case *DeadResult:
-		n.outcome(opName(op), r.Err, fmt.Sprintf("found=%v more=%v", r.Count > 0, r.Next != DeadCursor{}))
+		n.outcome(strings.TrimPrefix(opName(op), "op "), r.Err, fmt.Sprintf("found=%v more=%v", r.Count > 0, r.Next != DeadCursor{}))
 	case *PolicyResult:
 		n.outcome("policy", r.Err, fmt.Sprintf("changed=%v draining=%v", r.Changed, len(r.Draining) > 0))
 	case *PutTenantsResult:
