@@ -66,12 +66,12 @@ func (n *naive) facts() facts {
 		f.add("request %s/%s %s at %d", r.pool.policy.Name, r.tenant, r.id, r.at)
 	}
 	for _, p := range n.pools {
-		p.facts(&f)
+		p.facts(&f, n.w)
 	}
 	return f
 }
 
-func (p *naivePool) facts(f *facts) {
+func (p *naivePool) facts(f *facts, w admission.Wall) {
 	for _, l := range p.lanes {
 		f.add("lane %s/%s paused %v yielding %v floors %d %d", p.policy.Name, l.name, l.paused, l.yielding,
 			l.orders[0].floor, l.orders[1].floor)
@@ -93,6 +93,9 @@ func (p *naivePool) facts(f *facts) {
 		}
 		f.add("tenant %s/%s paused %v", p.policy.Name, t.id, t.paused)
 		for _, d := range t.demands {
+			if p.lingers(d, w) {
+				f.add("entries of %s/%s in %s linger", p.policy.Name, t.id, d.lane)
+			}
 			for class, order := range p.lane(d.lane).orders {
 				f.tag(p.policy.Name, t.id, d.lane, class, d.tags[class], d.rems[class], order.floor)
 			}
@@ -126,6 +129,9 @@ func coreFacts(core *admission.State) facts {
 		case admission.PausedGroupRow:
 			f.add("paused group %s/%s/%s", tenants[r.Tenant].Pool, tenants[r.Tenant].ID, r.Group)
 		case admission.DemandRow:
+			if r.Lingers != 0 {
+				f.add("entries of %s/%s in %s linger", tenants[r.Tenant].Pool, tenants[r.Tenant].ID, r.Lane)
+			}
 			for class := range r.Tags {
 				t := tenants[r.Tenant]
 				f.tag(t.Pool, t.ID, r.Lane, class, r.Tags[class], r.Rems[class], floors[t.Pool+"/"+r.Lane][class])
