@@ -19,6 +19,7 @@ type Client struct {
 	dueWork   admitv1.DueWorkServiceClient
 	policy    admitv1.PolicyServiceClient
 	status    admitv1.StatusServiceClient
+	cluster   admitv1.ClusterServiceClient
 	retryFor  time.Duration
 	keeper    *keeper
 }
@@ -49,6 +50,7 @@ func Dial(addr string, opts ...Option) (*Client, error) {
 		dueWork:   admitv1.NewDueWorkServiceClient(conn),
 		policy:    admitv1.NewPolicyServiceClient(conn),
 		status:    admitv1.NewStatusServiceClient(conn),
+		cluster:   admitv1.NewClusterServiceClient(conn),
 		retryFor:  cfg.retryFor,
 	}
 	c.keeper = newKeeper(c.admission)
@@ -76,6 +78,9 @@ func (c *Client) Policy() admitv1.PolicyServiceClient { return c.policy }
 
 // Status returns the generated stub. Its calls are sent once, as they are.
 func (c *Client) Status() admitv1.StatusServiceClient { return c.status }
+
+// Cluster returns the generated stub. Its calls are sent once, as they are.
+func (c *Client) Cluster() admitv1.ClusterServiceClient { return c.cluster }
 
 // Conn returns the connection, for the services that have no method here, such
 // as gRPC's own health service.

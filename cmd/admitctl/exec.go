@@ -93,9 +93,9 @@ type execution struct {
 }
 
 func (e *execution) run(ctx context.Context, work client.Work) error {
-	c, err := client.Dial(e.addr, client.WithRetryFor(e.timeout))
+	c, err := e.dial(client.WithRetryFor(e.timeout))
 	if err != nil {
-		return fmt.Errorf("address %q: %w", e.addr, err)
+		return err
 	}
 	defer c.Close()
 	// A signal ends the waiting, but not the work: the command gets it, and ends

@@ -126,7 +126,7 @@ func (a *app) completePool(cmd *cobra.Command, args []string, _ string) ([]strin
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	c, err := client.Dial(a.addr)
+	c, err := a.dial()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	defaultAddr    = "127.0.0.1:7420"
-	defaultTimeout = 10 * time.Second
+	defaultAddr     = "127.0.0.1:7420"
+	defaultPeerPort = "7421"
+	defaultTimeout  = 10 * time.Second
 	// retryFor outlasts the restart of a node, and still says soon that there is
 	// none.
 	retryFor = 3 * time.Second
@@ -58,7 +59,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	addr    string
+	connection
 	timeout time.Duration
 	output  string
 
@@ -79,11 +80,7 @@ Data goes to stdout and talk to stderr.`,
 		SilenceErrors: true,
 	}
 	flags := root.PersistentFlags()
-	addr := os.Getenv("ADMIT_ADDR")
-	if addr == "" {
-		addr = defaultAddr
-	}
-	flags.StringVar(&a.addr, "addr", addr, "the node's `host:port`; also ADMIT_ADDR")
+	a.connection.addFlags(root)
 	flags.DurationVar(&a.timeout, "timeout", defaultTimeout, "how long to wait for an answer")
 	flags.VarP(&outputFlag{&a.output}, "output", "o", "how to print data: text, json or yaml")
 	a.output = outputText
@@ -93,8 +90,8 @@ Data goes to stdout and talk to stderr.`,
 		a.dueCommand(), a.deadCommand(), a.demandCommand(),
 		a.tenantCommand(), a.pausableCommand("lane", "LANE", "marketing"),
 		a.pausableCommand("bucket", "BUCKET", "provider"), a.pausableCommand("group", "TENANT GROUP", "acme run-1"),
-		a.healthCommand(), a.shedCommand(), a.explainCommand(), a.simulateCommand(), a.certsCommand(), a.versionCommand(),
-		exitCodesTopic(),
+		a.healthCommand(), a.shedCommand(), a.explainCommand(), a.simulateCommand(),
+		a.clusterCommand(), a.certsCommand(), a.tokenCommand(), a.versionCommand(), exitCodesTopic(),
 	)
 	group(root)
 	return root
@@ -131,9 +128,9 @@ func (a *app) calls(f func(ctx context.Context, c *client.Client, cmd *cobra.Com
 	return a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 		ctx, cancel := context.WithTimeout(ctx, a.timeout)
 		defer cancel()
-		c, err := client.Dial(a.addr, client.WithRetryFor(retryFor))
+		c, err := a.dial(client.WithRetryFor(retryFor))
 		if err != nil {
-			return fmt.Errorf("address %q: %w", a.addr, err)
+			return err
 		}
 		defer c.Close()
 		return f(ctx, c, cmd, args)

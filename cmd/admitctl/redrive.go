@@ -94,9 +94,9 @@ func (a *app) eachDead(
 	if err := f.check(); err != nil {
 		return err
 	}
-	c, err := client.Dial(a.addr, client.WithRetryFor(retryFor))
+	c, err := a.dial(client.WithRetryFor(retryFor))
 	if err != nil {
-		return fmt.Errorf("address %q: %w", a.addr, err)
+		return err
 	}
 	defer c.Close()
 	for n := int32(0); ; {

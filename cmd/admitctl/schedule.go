@@ -112,9 +112,9 @@ type scheduled struct {
 func (a *app) schedule(ctx context.Context, pool string, entries entrySource) error {
 	defer entries.close()
 	done := scheduled{byStatus: map[admitv1.ScheduleResult_Status]int{}}
-	c, err := client.Dial(a.addr, client.WithRetryFor(retryFor))
+	c, err := a.dial(client.WithRetryFor(retryFor))
 	if err != nil {
-		return fmt.Errorf("address %q: %w", a.addr, err)
+		return err
 	}
 	defer c.Close()
 	for {

@@ -117,7 +117,7 @@ func awaitFile(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // startNode starts an admitd on a free port and points ADMIT_ADDR at it:
-// `node [policy file]`.
+// `node [policy file]`. The file config.yaml, if there is one, is its configuration.
 func startNode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 1 {
 		ts.Fatalf("usage: node [policy file]")
@@ -128,7 +128,11 @@ func startNode(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 1 {
 		argv = append(argv, "--policy-file", ts.MkAbs(args[0]))
 	}
+	if _, err := os.Stat(ts.MkAbs("config.yaml")); err == nil {
+		argv = append(argv, "--config", "config.yaml")
+	}
 	cmd := exec.Command(path, argv...)
+	cmd.Dir = ts.MkAbs(".")
 	var log strings.Builder
 	cmd.Stderr = &log
 	stdout, err := cmd.StdoutPipe()

@@ -133,9 +133,9 @@ func allShed(ctx context.Context, c *client.Client, req *admitv1.GetSheddingRequ
 // watchShed shows the shedding until it is interrupted.
 func (a *app) watchShed(cmd *cobra.Command, pool string, f *shedFlags) error {
 	a.started = true
-	c, err := client.Dial(a.addr, client.WithRetryFor(retryFor))
+	c, err := a.dial(client.WithRetryFor(retryFor))
 	if err != nil {
-		return fmt.Errorf("address %q: %w", a.addr, err)
+		return err
 	}
 	defer c.Close()
 	stream, err := c.Status().WatchShedding(cmd.Context(), &admitv1.WatchSheddingRequest{Pool: pool, Interval: durationpb.New(f.interval)})
