@@ -47,6 +47,7 @@ func (g *generator) drawPool(name string) admission.PoolPolicy {
 		TenantRows:          pick[int64](g, "tenant rows", 0, 0, 2, 1),
 	}
 	p.Limits.PausedGroups = pick[int64](g, "paused groups", 0, 0, 1)
+	p.Shadow = g.chance(12, "only watches")
 	p.RefuseUnknown = g.chance(6, "refuses unknown")
 	for _, bucket := range bucketNames {
 		if g.chance(3, "bucket") {

@@ -99,6 +99,7 @@ func (a *agreement) foretold(told, got *admission.AcquireResult) {
 	if !byMemory(told.Decision.Shed) && !byMemory(got.Decision.Shed) {
 		plain := *got
 		if told.Err == nil && told.Decision.Shed == nil && !told.Decision.Replayed {
+			plain.Decision.WouldShed = nil
 			plain.Decision.Permit, plain.Decision.Borrowed = admission.Permit{}, false // of a grant only that it will be one
 		}
 		a.same("what was foretold", told, &plain)

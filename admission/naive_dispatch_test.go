@@ -347,13 +347,6 @@ func (n *naive) permit(p *naivePool, turn naiveTurn, op *admission.Acquire) admi
 	return n.hand(p, op, permit, admission.Decision{Borrowed: turn.class == borrowing})
 }
 
-// pass lets an Acquire through that would have been shed, and charges nothing.
-func (n *naive) pass(p *naivePool, turn naiveTurn, op *admission.Acquire, shed *admission.Shed) admission.Decision {
-	permit := n.issue(p, turn, op.Cost)
-	permit.uncounted = true
-	return n.hand(p, op, permit, admission.Decision{WouldShed: shed})
-}
-
 // hand gives a permit to who asked for it, and remembers for which request.
 func (n *naive) hand(p *naivePool, op *admission.Acquire, permit *naivePermit, d admission.Decision) admission.Decision {
 	permit.token.Nonce, permit.ttl = op.Nonce, orElse(op.TTL, p.policy.PermitTTL)
