@@ -9,6 +9,7 @@
 //   - Do runs a function under a permit: it waits in line or comes back until it
 //     is admitted, renews while the function runs, and releases with the outcome
 //     that the function's error means.
+//   - WithTLS and WithToken reach a cluster that wants to know who calls.
 //   - A Worker claims due entries and runs a handler for each.
 //
 // # Holding a permit
