@@ -202,6 +202,15 @@ func (c *census) checkPermits() {
 		_, held := c.holdings.Get(p.expiry())
 		c.equal(where+" will expire", expires, true)
 		c.equal(where+" holds a slot", held, !p.uncounted)
+		_, held = d.lane.slots.Get(p.expiry())
+		c.equal(where+" holds a slot of its lane", held, !p.uncounted)
+		if l := c.lockFor(d.tenant, p.lock); l != nil {
+			_, held = l.permits.Get(p.expiry())
+			c.equal(where+" is among its lock's", held, true)
+		}
+		if p.job != "" {
+			c.equal(where+" does its job", c.jobFor(d.tenant, p.job).permit, i.permitKey)
+		}
 		c.equal(where+" has a fence of its own", !fences[p.fence] && p.fence <= int64(c.epoch)<<fenceBits|c.grants, true)
 		fences[p.fence] = true
 		if p.node != "" {
@@ -227,6 +236,7 @@ func (c *census) checkPermits() {
 		c.equal("pool "+p.name+" expiries", p.expiries.Len(), expiries[p])
 		for _, l := range p.lanes {
 			c.equal("lane "+l.name+" active", l.active, lanes[l])
+			c.equal("lane "+l.name+" slots", int64(l.slots.Len()), lanes[l])
 		}
 		for _, t := range p.tenants.rows {
 			c.equal("tenant "+t.id+" active", t.active, tenants[t])

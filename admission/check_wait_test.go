@@ -94,6 +94,7 @@ func (c *census) checkKeys(p *pool, waiting map[*lock]int64, jobs map[*job]int) 
 		where := "lock " + name.tenant.id + "/" + name.key
 		c.equal(where+" is under its name", l.name, name)
 		c.equal(where+" holders", l.active, held[name])
+		c.equal(where+" permits", int64(l.permits.Len()), held[name])
 		c.equal(where+" waiters", l.waiters, waiting[l])
 		c.equal(where+" is needed", l.active > 0 || l.waiters > 0, true)
 		room := max(p.lockMax-l.active, 0)

@@ -52,7 +52,10 @@ type examination struct {
 	reason   Reason
 	blocking []Limit
 	readyAt  Instant // when time alone has freed every limit so far, or never
-	most     int64   // the greatest cost that can ever pass
+	// expires is when, on the lease clock, the first of the permits ends that hold
+	// what blocks, or never.
+	expires Instant
+	most    int64 // the greatest cost that can ever pass
 	// onlyPoolTokens says that tokens of the pool's buckets are all it lacks.
 	onlyPoolTokens bool
 	// hopeless says that something blocks that neither time nor a release frees.
@@ -64,7 +67,7 @@ type examination struct {
 
 func (s *State) newExamination(d *demand, n need, now Instant) *examination {
 	return &examination{
-		state: s, pool: d.tenant.pool, demand: d, need: n, now: now, readyAt: now, most: Absent,
+		state: s, pool: d.tenant.pool, demand: d, need: n, now: now, readyAt: now, expires: never, most: Absent,
 	}
 }
 
@@ -125,7 +128,7 @@ func (x *examination) duplicate() {
 	if live {
 		l.Holders = 1
 	}
-	x.consult(onlyIf(live || done, Duplicate), l, never)
+	x.held(onlyIf(live || done, Duplicate), l, x.state.jobEnds(x.demand.tenant, x.need.job))
 	x.hopeless = x.hopeless || done && !live
 }
 
@@ -135,9 +138,9 @@ func (x *examination) lockBusy() {
 		return
 	}
 	holders := t.lockHolders(key)
-	x.consult(onlyIf(t.lockBusy(key, x.need.seq), LockBusy), Limit{
+	x.held(onlyIf(t.lockBusy(key, x.need.seq), LockBusy), Limit{
 		Name: "lock_key", Scope: ScopeTenant, Capacity: x.pool.lockMax, Used: holders, Asked: 1, Holders: holders,
-	}, never)
+	}, t.lockEnds(key))
 }
 
 // consult notes a limit: one that blocks for a reason, or lets it pass.
@@ -191,18 +194,18 @@ func (x *examination) slots() {
 		return
 	}
 	if most := t.share.maxActive; most > 0 {
-		x.consult(onlyIf(t.atCap(), TenantCap), slotLimit("max_active", ScopeTenant, most, t.active), never)
+		x.held(onlyIf(t.atCap(), TenantCap), slotLimit("max_active", ScopeTenant, most, t.active), x.state.firstHolding(t, 0))
 	}
 	x.laneCaps()
 	if p.maxActive == 0 {
 		return
 	}
-	x.consult(onlyIf(p.active >= p.maxActive, PoolCap), slotLimit("max_active", ScopePool, p.maxActive, p.active), never)
+	x.held(onlyIf(p.active >= p.maxActive, PoolCap), slotLimit("max_active", ScopePool, p.maxActive, p.active), p.firstExpiry(0))
 	for _, above := range p.lanes[:l.rank+1] {
 		if above.leaveSlots > 0 {
 			limit := slotLimit("leave_slots", ScopeLane, p.maxActive, p.activeFrom(above.rank))
 			limit.Reserve = above.leaveSlots
-			x.consult(onlyIf(limit.Used >= p.maxActive-above.leaveSlots, PoolCap), limit, never)
+			x.held(onlyIf(limit.Used >= p.maxActive-above.leaveSlots, PoolCap), limit, p.firstExpiry(above.rank))
 		}
 	}
 	if k := x.demand.kind(); p.keptFor(l, k) > 0 {
@@ -216,7 +219,8 @@ func (x *examination) laneCaps() {
 	t := x.demand.tenant
 	for rank, limit := range t.share.laneMax {
 		if limit > 0 && rank <= x.demand.lane.rank {
-			x.consult(onlyIf(t.laneCapped(rank), LaneCap), slotLimit("lane_max_active", ScopeTenant, limit, t.activeFrom(rank)), never)
+			own := slotLimit("lane_max_active", ScopeTenant, limit, t.activeFrom(rank))
+			x.held(onlyIf(t.laneCapped(rank), LaneCap), own, x.state.firstHolding(t, rank))
 		}
 	}
 }
@@ -261,8 +265,8 @@ func (x *examination) shed() *Shed {
 		Reason: x.reason, Lane: x.demand.lane.name, Blocking: x.blocking, MaxGrantable: x.most,
 		RetryAfter: untilMillis(x.now, x.readyAt), PollAfter: Absent, EarliestExpiry: Absent,
 	}
-	if at, ok := x.earliestExpiry(); ok {
-		shed.EarliestExpiry = ceilMillis(max(at.Sub(x.now.Add(-x.state.leaseOffset)), 0))
+	if x.expires != never {
+		shed.EarliestExpiry = ceilMillis(max(x.expires.Sub(x.now.Add(-x.state.leaseOffset)), 0))
 	}
 	if shed.RetryAfter == Absent && !x.hopeless {
 		shed.PollAfter = longestPoll

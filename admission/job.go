@@ -9,6 +9,7 @@ import (
 // live, and none is granted for as long as the key is remembered as done.
 type job struct {
 	live    bool
+	permit  permitKey // while it is live
 	done    *doneRow
 	waiters []*waiter
 }
@@ -53,14 +54,14 @@ func (s *State) jobFor(t *tenant, key string) *job {
 	return j
 }
 
-// takeJob notes that a permit is live for the key; whoever waited to do the same
+// takeJob notes that the permit does its job; whoever waited to do the same
 // is told.
-func (s *State) takeJob(t *tenant, key string) {
-	j := s.jobFor(t, key)
+func (s *State) takeJob(p *permitRow) {
+	j := s.jobFor(p.demand.tenant, p.job)
 	if j == nil {
 		return
 	}
-	j.live = true
+	j.live, j.permit = true, p.token.key()
 	for _, w := range slices.Clone(j.waiters) {
 		s.endWait(w, s.refusalOf(w))
 	}

@@ -13,6 +13,7 @@ type lock struct {
 	// open are those in their queues, held those that wait for the lock, by place
 	// in line.
 	open, held *btree.BTreeG[*waiter]
+	permits    *btree.BTreeG[expiry] // that hold it, by expiry
 }
 
 type lockName struct {
@@ -31,7 +32,7 @@ func (s *State) lockFor(t *tenant, key string) *lock {
 	name := lockName{t, key}
 	l := t.pool.locks.get(name)
 	if l == nil {
-		l = &lock{name: name, open: newTree(seqLess), held: newTree(seqLess)}
+		l = &lock{name: name, open: newTree(seqLess), held: newTree(seqLess), permits: newTree(expiryLess)}
 		t.pool.locks.set(name, l)
 	}
 	return l

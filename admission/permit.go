@@ -54,10 +54,10 @@ type permitItem struct {
 
 func permitLess(a, b permitItem) bool { return a.less(b.permitKey) }
 
-// expiry is a permit's key in pool.expiries and, under its tenant, in
-// State.holdings.
+// expiry is a permit's key in pool.expiries and, if it holds a slot, in lane.slots
+// and, under its demand, in State.holdings.
 type expiry struct {
-	tenant uint64
+	demand uint64
 	at     Instant
 	permit permitKey
 }
@@ -70,14 +70,14 @@ func expiryLess(a, b expiry) bool {
 }
 
 func holdingLess(a, b expiry) bool {
-	if a.tenant != b.tenant {
-		return a.tenant < b.tenant
+	if a.demand != b.demand {
+		return a.demand < b.demand
 	}
 	return expiryLess(a, b)
 }
 
 func (p *permitRow) expiry() expiry {
-	return expiry{p.demand.tenant.num, p.expires, p.token.key()}
+	return expiry{p.demand.num, p.expires, p.token.key()}
 }
 
 // lease returns the lease clock: cluster time less the gaps in which nobody led,
@@ -161,7 +161,7 @@ func (s *State) hold(p *permitRow) {
 	s.countOnNode(p, 1)
 	t := p.demand.tenant
 	s.takeLock(t, p.lock)
-	s.takeJob(t, p.job)
+	s.takeJob(p)
 	s.setIdle(t, 0)
 }
 
@@ -193,13 +193,21 @@ func (p *permitRow) count(n int64) {
 
 func (s *State) addExpiry(p *permitRow) {
 	p.demand.tenant.pool.expiries.Set(p.expiry())
+	if l := s.lockFor(p.demand.tenant, p.lock); l != nil {
+		l.permits.Set(p.expiry())
+	}
 	if !p.uncounted {
+		p.demand.lane.slots.Set(p.expiry())
 		s.holdings.Set(p.expiry())
 	}
 }
 
 func (s *State) removeExpiry(p *permitRow) {
 	p.demand.tenant.pool.expiries.Delete(p.expiry())
+	if l := s.lockFor(p.demand.tenant, p.lock); l != nil {
+		l.permits.Delete(p.expiry())
+	}
+	p.demand.lane.slots.Delete(p.expiry())
 	s.holdings.Delete(p.expiry())
 }
 

@@ -117,8 +117,9 @@ type lane struct {
 	yield       *YieldPolicy
 	yielding    bool
 
-	dormant  *queuesDue // queues that are not ready, by the due time of their head
-	ripening *queuesDue // ready queues with entries not counted as due yet
+	slots    *btree.BTreeG[expiry] // permits that hold a slot, by expiry
+	dormant  *queuesDue            // queues that are not ready, by the due time of their head
+	ripening *queuesDue            // ready queues with entries not counted as due yet
 }
 
 func newPool(name string, num uint32) *pool {
@@ -142,7 +143,7 @@ func newPool(name string, num uint32) *pool {
 func newLane(p *pool, name string) *lane {
 	l := &lane{
 		pool: p, name: name, oldest: newTree(oldestDemandLess),
-		dormant: newTree(queueDueLess), ripening: newTree(queueDueLess),
+		slots: newTree(expiryLess), dormant: newTree(queueDueLess), ripening: newTree(queueDueLess),
 	}
 	for c := range l.classes {
 		for src := range l.classes[c].orders {
