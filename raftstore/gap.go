@@ -7,6 +7,7 @@ import (
 
 	"github.com/admitd/admit/admission"
 	"github.com/admitd/admit/internal/clock"
+	"github.com/admitd/admit/raftstore/peer"
 )
 
 // heard is when a node last got an entry with a time in it, from another or from
@@ -50,7 +51,7 @@ func (s *Store) walls() []admission.Wall {
 	var others []place
 	for _, v := range s.voters() {
 		if string(v.ID) != s.nodeID {
-			others = append(others, place{string(v.ID), string(v.Address)})
+			others = append(others, place{string(v.ID), peer.AddrOf(v.Address)})
 		}
 	}
 	for _, in := range s.cluster.ask(s.cluster.ctx, others) {

@@ -73,7 +73,7 @@ func (s *Store) describe(server raft.Server, said map[string]peer.Info) Member {
 	case s.cluster == nil:
 		return m
 	}
-	m.PeerAddr = string(server.Address)
+	m.PeerAddr = peer.AddrOf(server.Address)
 	if at, ago, known := s.cluster.port.Book().Find(m.NodeID); known {
 		m.PeerAddr, m.GRPCAddr, m.LastContact = cmp.Or(at.PeerAddr, m.PeerAddr), at.GRPCAddr, ago
 	}
@@ -105,24 +105,23 @@ func (s *Store) Join(ctx context.Context, peerAddr string) error {
 // addMember adds a member, or notes that it has another address.
 func (s *Store) addMember(ctx context.Context, nodeID, peerAddr string) error {
 	return s.change(ctx, func(within time.Duration) (raft.Future, error) {
-		i := slices.IndexFunc(s.servers(), func(m raft.Server) bool {
-			return string(m.ID) == nodeID && string(m.Address) == peerAddr
-		})
-		if i >= 0 {
+		target := peer.Target(nodeID, peerAddr)
+		if slices.ContainsFunc(s.servers(), func(m raft.Server) bool { return m.Address == target }) {
 			return nil, nil
 		}
 		s.log.Info("takes a member in", "member", nodeID, "peer_addr", peerAddr)
-		return s.raft.AddNonvoter(raft.ServerID(nodeID), raft.ServerAddress(peerAddr), 0, within), nil
+		return s.raft.AddNonvoter(raft.ServerID(nodeID), target, 0, within), nil
 	})
 }
 
 // move notes that a member has another address.
 func (s *Store) move(ctx context.Context, server raft.Server, addr string) error {
 	return s.change(ctx, func(within time.Duration) (raft.Future, error) {
+		target := peer.Target(string(server.ID), addr)
 		if server.Suffrage == raft.Voter {
-			return s.raft.AddVoter(server.ID, raft.ServerAddress(addr), 0, within), nil
+			return s.raft.AddVoter(server.ID, target, 0, within), nil
 		}
-		return s.raft.AddNonvoter(server.ID, raft.ServerAddress(addr), 0, within), nil
+		return s.raft.AddNonvoter(server.ID, target, 0, within), nil
 	})
 }
 

@@ -100,7 +100,7 @@ func (m *membership) info() peer.Info {
 	}
 	if r := m.s.running(); r != nil {
 		addr, leader := r.LeaderWithID()
-		in.Leader = peer.Address{NodeID: string(leader), PeerAddr: string(addr)}
+		in.Leader = peer.Address{NodeID: string(leader), PeerAddr: peer.AddrOf(addr)}
 		in.Last = r.LastIndex()
 	}
 	m.mu.Lock()
@@ -141,7 +141,7 @@ func (m *membership) follow() {
 func (m *membership) hurry(t raft.Transport) {
 	var resp raft.TimeoutNowResponse
 	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}
-	addr := raft.ServerAddress(m.cfg.Advertise)
+	addr := peer.Target(m.s.nodeID, m.cfg.Advertise)
 	if err := t.TimeoutNow(raft.ServerID(m.s.nodeID), addr, &raft.TimeoutNowRequest{RPCHeader: header}, &resp); err != nil {
 		m.s.log.Debug("failed to hurry an election", "error", err) // it takes its time then
 	}
@@ -152,7 +152,7 @@ func (m *membership) members() []place {
 	var others []place
 	for _, v := range m.s.servers() {
 		if string(v.ID) != m.s.nodeID {
-			others = append(others, place{string(v.ID), string(v.Address)})
+			others = append(others, place{string(v.ID), peer.AddrOf(v.Address)})
 		}
 	}
 	return others

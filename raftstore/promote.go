@@ -79,7 +79,7 @@ func (m *membership) promoteIf(ctx context.Context, in peer.Info, healthy map[st
 
 // moved notes where a member is now.
 func (m *membership) moved(ctx context.Context, server raft.Server, addr string) {
-	if addr == "" || string(server.Address) == addr {
+	if addr == "" || peer.AddrOf(server.Address) == addr {
 		return
 	}
 	m.log("notes that a member has moved", string(server.ID), m.within(ctx, func(ctx context.Context) error {

@@ -19,14 +19,25 @@ func raftLogger(log *slog.Logger) hclog.Logger {
 	return l
 }
 
+// everyday are errors that raft tells again and again while a member is away. That it
+// is, Members tells.
+var everyday = map[string]bool{
+	"failed to heartbeat to":            true,
+	"failed to appendEntries to":        true,
+	"failed to make requestVote RPC":    true,
+	"failed to send snapshot to":        true,
+	"failed to decode incoming command": true,
+	"failed to flush response":          true,
+}
+
 type slogSink struct{ log *slog.Logger }
 
 func (s slogSink) Accept(_ string, level hclog.Level, msg string, args ...any) {
 	to := slog.LevelDebug
-	switch level {
-	case hclog.Warn:
+	switch {
+	case level == hclog.Warn:
 		to = slog.LevelInfo
-	case hclog.Error:
+	case level == hclog.Error && !everyday[msg]:
 		to = slog.LevelError
 	}
 	ctx := context.Background()

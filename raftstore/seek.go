@@ -126,7 +126,7 @@ func (m *membership) found(set []peer.Info) ([]raft.Server, error) {
 	clusterID := m.s.ident.get().ClusterID
 	var voters []raft.Server
 	for _, in := range set {
-		voters = append(voters, raft.Server{ID: raft.ServerID(in.NodeID), Address: raft.ServerAddress(in.PeerAddr)})
+		voters = append(voters, raft.Server{ID: raft.ServerID(in.NodeID), Address: peer.Target(in.NodeID, in.PeerAddr)})
 		if in.NodeID == m.s.nodeID {
 			continue
 		}

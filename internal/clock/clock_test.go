@@ -87,3 +87,27 @@ func fired(t clock.Timer) bool {
 		return false
 	}
 }
+
+func TestSkewedClockStepsAndDrifts(t *testing.T) {
+	base := clock.NewManual(noon)
+	c := clock.NewSkewed(base)
+	start := c.Now()
+	base.Advance(time.Second)
+	c.StepWall(-time.Hour)
+	base.Advance(time.Second)
+	now := c.Now()
+	if got := now.Since(start); got != 2*time.Second {
+		t.Errorf("%v passed, want 2s", got)
+	}
+	if want := noon.Add(2*time.Second - time.Hour); !now.Wall.Equal(want) {
+		t.Errorf("wall clock shows %v, want %v", now.Wall, want)
+	}
+	for ppm, want := range map[int64]time.Duration{100_000: 11 * time.Second, -100_000: 9 * time.Second, 0: 10 * time.Second} {
+		c.Drift(ppm)
+		start := c.Now()
+		base.Advance(10 * time.Second)
+		if got := c.Now(); got.Since(start) != want || got.Wall.Sub(start.Wall) != want {
+			t.Errorf("drift %d: 10s took %v and %v, want %v", ppm, got.Since(start), got.Wall.Sub(start.Wall), want)
+		}
+	}
+}

@@ -15,6 +15,8 @@ const (
 	// greeting is how long a connection may take until it is raft's or its call is
 	// answered. It is more than any call takes, and bounds what strangers hold.
 	greeting = 10 * time.Second
+	// tellEvery is how often the log tells of those turned away.
+	tellEvery = 10 * time.Second
 	// strangers bounds the connections that are not raft's yet.
 	strangers = 256
 )
@@ -58,7 +60,9 @@ type Port struct {
 
 	mu     sync.Mutex
 	closed bool
-	open   map[*tlsConn]struct{}
+	// told is when the log last told of a connection that was turned away.
+	told time.Time
+	open map[*tlsConn]struct{}
 }
 
 // Open begins to listen. The caller closes the port, and so the listener.
@@ -138,9 +142,21 @@ func (p *Port) take(conn net.Conn) {
 	p.loops.Go(func() {
 		defer func() { <-p.room }()
 		if err := p.greet(conn); err != nil {
-			p.cfg.Log.Info("turned a connection away", "remote_addr", conn.RemoteAddr().String(), "error", err)
+			p.tell(conn, err)
 		}
 	})
+}
+
+// tell logs why a connection was turned away, once in a while: who is turned away
+// tries again.
+func (p *Port) tell(conn net.Conn, why error) {
+	p.mu.Lock()
+	level := slog.LevelDebug
+	if now := time.Now(); now.Sub(p.told) >= tellEvery {
+		level, p.told = slog.LevelInfo, now
+	}
+	p.mu.Unlock()
+	p.cfg.Log.Log(p.ctx, level, "turned a connection away", "remote_addr", conn.RemoteAddr().String(), "error", why)
 }
 
 // greet hears who dialed and what for, and serves it. Raft's connections it hands

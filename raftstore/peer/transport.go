@@ -94,9 +94,21 @@ func (t *Transport) TimeoutNow(
 	return t.heard(id, t.NetworkTransport.TimeoutNow(id, t.target(id, addr), args, resp))
 }
 
-// target returns where to find a member, as stream.Dial understands it.
+// target returns where to find a member.
 func (t *Transport) target(id raft.ServerID, addr raft.ServerAddress) raft.ServerAddress {
-	return raft.ServerAddress(string(id) + "@" + t.book.peerAddr(string(id), string(addr)))
+	return Target(string(id), t.book.peerAddr(string(id), AddrOf(addr)))
+}
+
+// Target is a member's address as raft knows it, ID@ADDRESS. The id is in it, since
+// two members may give one address: a node with a new disk, and what it was before.
+func Target(nodeID, peerAddr string) raft.ServerAddress {
+	return raft.ServerAddress(nodeID + "@" + peerAddr)
+}
+
+// AddrOf returns the address in a Target.
+func AddrOf(target raft.ServerAddress) string {
+	_, addr, _ := strings.Cut(string(target), "@")
+	return addr
 }
 
 func (t *Transport) heard(id raft.ServerID, err error) error {
@@ -146,8 +158,10 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// Addr returns this node's address as the members know it.
-func (s *stream) Addr() net.Addr { return advertised(s.port.cfg.Advertise) }
+// Addr returns this node's Target.
+func (s *stream) Addr() net.Addr {
+	return advertised(Target(s.port.cfg.Node.Hello().NodeID, s.port.cfg.Advertise))
+}
 
 type advertised string
 

@@ -33,7 +33,7 @@ func TestHeartbeatsPassThroughTheMainLoop(t *testing.T) {
 	}()
 	beat := raft.AppendEntriesRequest{Term: 7, RPCHeader: raft.RPCHeader{Addr: []byte("x")}}
 	var resp raft.AppendEntriesResponse
-	if err := t1.AppendEntries("n2-b", raft.ServerAddress(p2.addr()), &beat, &resp); err != nil {
+	if err := t1.AppendEntries("n2-b", Target("n2-b", p2.addr()), &beat, &resp); err != nil {
 		t.Fatal(err)
 	}
 	if !resp.Success {
@@ -45,7 +45,7 @@ func TestHeartbeatsPassThroughTheMainLoop(t *testing.T) {
 // (hashicorp/raft#612).
 func TestNothingIsPipelined(t *testing.T) {
 	t1, _, p2 := pair(t)
-	_, err := t1.AppendEntriesPipeline("n2-b", raft.ServerAddress(p2.addr()))
+	_, err := t1.AppendEntriesPipeline("n2-b", Target("n2-b", p2.addr()))
 	if err != raft.ErrPipelineReplicationNotSupported {
 		t.Errorf("got %v", err)
 	}
@@ -61,7 +61,7 @@ func TestMembersAreFoundWhereTheySaidLast(t *testing.T) {
 	}()
 	ask := func(id raft.ServerID) error {
 		var resp raft.RequestPreVoteResponse
-		return t1.RequestPreVote(id, "127.0.0.1:1", &raft.RequestPreVoteRequest{}, &resp)
+		return t1.RequestPreVote(id, Target(string(id), "127.0.0.1:1"), &raft.RequestPreVoteRequest{}, &resp)
 	}
 	if err := ask("n2-b"); err == nil {
 		t.Error("found at an address that nobody has")
@@ -80,7 +80,7 @@ func TestMembersAreFoundWhereTheySaidLast(t *testing.T) {
 		t.Errorf("the second time: %v", err)
 	}
 	t1.book.doubt("n2-b")
-	if got := t1.target("n2-b", "10.0.0.1:7421"); got != "n2-b@10.0.0.1:7421" {
+	if got := t1.target("n2-b", "n2-b@10.0.0.1:7421"); got != "n2-b@10.0.0.1:7421" {
 		t.Errorf("the target is %s", got)
 	}
 }
@@ -105,7 +105,7 @@ func TestASnapshotThatStopsIsCutOff(t *testing.T) {
 	go func() {
 		var resp raft.InstallSnapshotResponse
 		args := &raft.InstallSnapshotRequest{Size: 2 << 20}
-		sent <- t1.InstallSnapshot("n2-b", raft.ServerAddress(p2.addr()), args, &resp, r)
+		sent <- t1.InstallSnapshot("n2-b", Target("n2-b", p2.addr()), args, &resp, r)
 	}()
 	select {
 	case err := <-cut:
