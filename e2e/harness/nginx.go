@@ -3,7 +3,6 @@ package harness
 import (
 	"bufio"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -78,7 +77,7 @@ func StartNGINX(t testing.TB, dir string, rate, burst int) *NGINX {
 	// ago may be taken: then the next one is tried.
 	var err error
 	for range 5 {
-		n := &NGINX{t: t, Addr: freeAddr(t), access: filepath.Join(dir, "access.log")}
+		n := &NGINX{t: t, Addr: freeAddr(t, "127.0.0.1"), access: filepath.Join(dir, "access.log")}
 		config := filepath.Join(dir, "nginx.conf")
 		n.writeConfig(config, dir, rate, burst)
 		n.process = start(t, filepath.Join(dir, "nginx.log"), exec.Command(program, "-c", config, "-e", filepath.Join(dir, "nginx-error.log"), "-p", dir))
@@ -167,15 +166,4 @@ func parseRequest(line string) (judge.Request, error) {
 		return judge.Request{}, fmt.Errorf("line %q is not a time, a status and a path", line)
 	}
 	return judge.Request{At: time.Unix(sec, ms*int64(time.Millisecond)), Status: status, Path: fields[2]}, nil
-}
-
-// freeAddr is an address of the loopback interface whose port is free.
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("find a free port: %v", err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,12 +25,15 @@ const startLimit = 20 * time.Second
 // Node is an admitd with one data directory. It may be killed and restarted; its
 // address changes then, which connections made by Dial follow.
 type Node struct {
-	t       testing.TB
-	binary  string
-	data    string
-	log     string
-	process *Process
-	logged  int64 // the log's size when the process was started
+	t      testing.TB
+	binary string
+	data   string
+	log    string
+	// settings are flags beside those that every node has.
+	settings []string
+	grpcAddr string
+	process  *Process
+	logged   int64 // the log's size when the process was started
 
 	mu   sync.Mutex
 	addr string
@@ -38,7 +42,10 @@ type Node struct {
 // NewNode returns an admitd, not started yet, whose data and log are in dir.
 func NewNode(t testing.TB, dir string) *Node {
 	t.Helper()
-	return &Node{t: t, binary: binary(t, "admitd"), data: filepath.Join(dir, "data"), log: filepath.Join(dir, "admitd.log")}
+	return &Node{
+		t: t, binary: binary(t, "admitd"), data: filepath.Join(dir, "data"), log: filepath.Join(dir, "admitd.log"),
+		grpcAddr: "127.0.0.1:0",
+	}
 }
 
 // StartNode starts an admitd whose data and log are in dir, and waits until it
@@ -56,6 +63,15 @@ func (n *Node) Kill() { n.process.Kill() }
 // Stop shuts the node down in order.
 func (n *Node) Stop() { n.process.Stop(15 * time.Second) }
 
+// Freeze stops the node's process in its tracks, until Thaw.
+func (n *Node) Freeze() { n.process.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process run on.
+func (n *Node) Thaw() { n.process.signal(syscall.SIGCONT) }
+
+// Running says whether the node's process has not ended.
+func (n *Node) Running() bool { return n.process.Running() }
+
 // Launch starts the node on its data directory and doesn't wait for it.
 func (n *Node) Launch() {
 	n.t.Helper()
@@ -69,15 +85,23 @@ func (n *Node) Launch() {
 	if n.process == nil {
 		n.t.Cleanup(n.Kill)
 	}
-	n.process = start(n.t, n.log, exec.Command(n.binary, "--data", n.data,
-		"--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--log-format", "json"))
+	args := append([]string{
+		"--data", n.data, "--grpc-addr", n.grpcAddr, "--http-addr", "127.0.0.1:0", "--log-format", "json",
+	}, n.settings...)
+	n.process = start(n.t, n.log, exec.Command(n.binary, args...))
 }
 
 // Restart starts the node on its data directory and waits until it serves.
 func (n *Node) Restart() {
 	n.t.Helper()
 	n.Launch()
-	err := n.process.waitReady(startLimit, func() bool {
+	n.AwaitReady(startLimit)
+}
+
+// AwaitReady waits until the launched node serves.
+func (n *Node) AwaitReady(limit time.Duration) {
+	n.t.Helper()
+	err := n.process.waitReady(limit, func() bool {
 		addr := loggedAddr(n.log, n.logged)
 		if addr == "" {
 			return false

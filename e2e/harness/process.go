@@ -65,6 +65,13 @@ func (p *Process) Stop(limit time.Duration) {
 	}
 }
 
+func (p *Process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Errorf("send %v to %s: %v", s, p.name, err)
+	}
+}
+
 // Running says whether the process has not ended.
 func (p *Process) Running() bool {
 	select {
