@@ -218,7 +218,7 @@ func (g *generator) acquire() *admission.Acquire {
 
 func (g *generator) nextDue() *admission.NextDue {
 	op := &admission.NextDue{
-		Pool: g.pool(), MaxItems: pick(g, "items", 1, 3, 2, 5, 10), TTL: g.ttl(), Nonce: g.nonce,
+		Pool: g.pool(), MaxItems: pick(g, "items", 1, 3, 2, 10, 5, 10), TTL: g.ttl(), Nonce: g.nonce,
 		RequestID: pick(g, "request", requestIDs...), WorkerID: pick(g, "worker", "", "w"),
 		Batch: g.chance(2, "batch"),
 	}
@@ -230,7 +230,7 @@ func (g *generator) nextDue() *admission.NextDue {
 
 func (g *generator) schedule() *admission.Schedule {
 	op := &admission.Schedule{Pool: g.pool(), Entries: list(g, "entries", 1, 6, g.spec)}
-	if g.chance(3, "of one tenant") {
+	if g.chance(2, "of one tenant") {
 		for i := range op.Entries {
 			op.Entries[i].Tenant, op.Entries[i].Category = op.Entries[0].Tenant, op.Entries[0].Category
 		}

@@ -38,7 +38,7 @@ func (g *generator) drawPool(name string) admission.PoolPolicy {
 	p.DeadRetention = pick(g, "dead retention", 0, time.Minute, 5*time.Minute)
 	p.Limits = admission.LimitsPolicy{
 		Entries:          pick[int64](g, "entries", 0, 0, 0, 10, 5),
-		EntriesPerTenant: pick[int64](g, "entries per tenant", 0, 4, 3),
+		EntriesPerTenant: pick[int64](g, "entries per tenant", 0, 0, 4, 3),
 		Tenants:          pick[int64](g, "tenants", 0, 0, 0, 3, 1),
 		RequestIDs:       pick[int64](g, "request ids", 0, 0, 0, 10, 4, 2),
 		EndedPermits:     pick[int64](g, "ended permits", 0, 0, 0, 4, 1),
@@ -96,7 +96,7 @@ func (g *generator) drawLanes(p *admission.PoolPolicy) {
 	for i, name := range lanes {
 		l := admission.LanePolicy{Name: name}
 		if g.chance(2, "cycle limit") {
-			l.TenantCycleLimit = pick[int64](g, "limit", 1, 2)
+			l.TenantCycleLimit = pick[int64](g, "limit", 1, 1, 2)
 		}
 		if g.chance(3, "batches") {
 			l.Batch = admission.BatchPolicy{
