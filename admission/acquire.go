@@ -86,7 +86,7 @@ func (d *dispatch) answer(a *ask) {
 	switch {
 	case a.demand.tenant.pool.shadow:
 		d.letThrough(a, x.shed())
-	case a.op.MaxWait > 0 && !x.reason.final():
+	case a.op.MaxWait > 0 && !x.final:
 		d.await(a)
 		if !d.reserved && x.onlyPoolTokens {
 			d.reserved = true
@@ -178,7 +178,7 @@ func (s *State) Decide(at Instant, op *Acquire) *AcquireResult {
 		return res
 	}
 	x := s.explain(a, at, holder, reserved)
-	if op.MaxWait == 0 || x.reason.final() {
+	if op.MaxWait == 0 || x.final {
 		res.Decision.Shed = x.shed()
 	}
 	return res

@@ -38,7 +38,7 @@ func (s *scripted) apply(pool admission.PoolPolicy) {
 }
 
 func ask(tenant string, cost int64) *admission.Acquire {
-	return &admission.Acquire{Pool: "p", Tenant: tenant, Cost: cost, Backlog: admission.Absent}
+	return &admission.Acquire{Pool: "p", Tenant: tenant, Cost: cost}
 }
 
 func plan(tenant string, keys ...string) *admission.Schedule {

@@ -43,7 +43,7 @@ func diff(path string, want, got reflect.Value) string {
 
 // unsaid are the fields that the rules leave open.
 var unsaid = map[string]bool{
-	"Error.Message": true, "Shed.PollAfter": true, "Decision.Borrowed": true,
+	"Error.Message": true, "Shed.PollAfter": true,
 	"DeadCursor.After": true, "DeadCursor.Until": true,
 }
 

@@ -27,6 +27,7 @@ type generator struct {
 	nonce  uint64
 	tokens []admission.Token
 	live   []admission.Token
+	lined  []admission.WaiterKey // now
 	asked  []admission.Op
 	policy admission.Policy
 	// graves are the pools with dead entries, left where redrives and purges may go on.
@@ -93,16 +94,19 @@ func list[V any](g *generator, label string, least, most int, f func() V) []V {
 }
 
 // note remembers what an entry gave out.
-func (g *generator) note(e admission.Entry, results []admission.Result, permits []*naivePermit) {
+func (g *generator) note(e admission.Entry, results []admission.Result, n *naive) {
 	g.asked = append(g.asked, e.Ops...)
-	g.live = nil
-	for _, p := range permits {
+	g.live, g.lined = nil, nil
+	for _, p := range n.permits {
 		g.live = append(g.live, p.token)
+	}
+	for _, w := range n.waiters {
+		g.lined = append(g.lined, w.key)
 	}
 	for i, res := range results {
 		switch r := res.(type) {
 		case *admission.AcquireResult:
-			if r.Err == nil && r.Decision.Shed == nil {
+			if r.Err == nil && r.Decision.Granted() {
 				g.tokens = append(g.tokens, r.Decision.Permit.Token)
 			}
 		case *admission.NextDueResult:
@@ -118,7 +122,9 @@ func (g *generator) note(e admission.Entry, results []admission.Result, permits 
 				g.policy, g.revision = e.Ops[i].(admission.ApplyPolicy).Policy, r.Revision
 			}
 		case nil:
-			g.at = g.at.Add(e.Ops[i].(admission.TermStart).Gap)
+			if op, ok := e.Ops[i].(admission.TermStart); ok {
+				g.at = g.at.Add(op.Gap)
+			}
 		}
 	}
 }
@@ -127,7 +133,8 @@ func (g *generator) op() admission.Op {
 	g.nonce++
 	switch pick(g, "op",
 		"next", "acquire", "release", "schedule", "next", "acquire", "release", "schedule", "again",
-		"next", "acquire", "release", "schedule", "renew", "unschedule", "control", "put", "dead") {
+		"next", "acquire", "release", "schedule", "renew", "unschedule", "control", "put", "dead",
+		"acquire", "acquire", "detach") {
 	case "again":
 		return g.again()
 	case "acquire":
@@ -150,6 +157,8 @@ func (g *generator) op() admission.Op {
 		return g.redrive()
 	case "put":
 		return g.putTenants()
+	case "detach":
+		return admission.Detach{Waiter: g.waiter()}
 	case "unschedule":
 		return admission.Unschedule{Pool: g.pool(), Tenant: g.tenant(), Key: g.key()}
 	default:
@@ -167,6 +176,9 @@ func (g *generator) again() admission.Op {
 	case *admission.Acquire:
 		twin := *op
 		twin.Nonce = g.nonce
+		if twin.MaxWait > 0 && g.chance(3, "other wait") {
+			twin.MaxWait = g.maxWait()
+		}
 		return &twin
 	case *admission.NextDue:
 		twin := *op
@@ -209,11 +221,30 @@ func (g *generator) token() admission.Token {
 }
 
 func (g *generator) acquire() *admission.Acquire {
-	return &admission.Acquire{
+	op := &admission.Acquire{
 		Pool: g.pool(), Tenant: g.tenant(), Category: pick(g, "category", categories...),
 		Cost: pick[int64](g, "cost", 1, 1, 1, 2, 1, 3, 1, 5, 40), TTL: g.ttl(), Nonce: g.nonce,
-		RequestID: pick(g, "request", requestIDs...), Backlog: admission.Absent,
+		RequestID: pick(g, "request", requestIDs...),
 	}
+	if g.chance(2, "waits") {
+		op.MaxWait = g.maxWait()
+	}
+	if g.chance(8, "says when") {
+		op.IssuedAt = g.wall.Add(pick(g, "issued", 0, -time.Second, -10*time.Minute, -time.Hour, time.Minute))
+	}
+	return op
+}
+
+func (g *generator) maxWait() time.Duration {
+	return pick(g, "max wait", 10*time.Second, 60*time.Second, time.Second, 3*time.Second)
+}
+
+// waiter is mostly one that waits.
+func (g *generator) waiter() admission.WaiterKey {
+	if len(g.lined) == 0 || g.chance(10, "no waiter") {
+		return admission.WaiterKey{Index: g.index - 1}
+	}
+	return pick(g, "waiter", g.lined...)
 }
 
 func (g *generator) nextDue() *admission.NextDue {

@@ -1,8 +1,10 @@
 package admission_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/admitd/admit/admission"
 )
@@ -82,6 +84,9 @@ func (p *naivePool) facts(f *facts, w admission.Wall) {
 	for _, g := range p.pausedGroups {
 		f.add("paused group %s/%s/%s", p.policy.Name, g.tenant, g.name)
 	}
+	for _, turn := range p.seated() {
+		f.stand(p.policy.Name, turn.d.lane, turn.class, turn.d.tenant.id, turn.source, turn.tag)
+	}
 	for _, e := range p.entries {
 		f.add("entry %s/%s/%s in %s due %d first %d attempts %d unstarted %d died %d %d letter %v redriven %v %d history %v",
 			p.policy.Name, e.tenant, e.spec.Key, e.lane, e.due, e.first, e.attempts, e.unstarted,
@@ -103,6 +108,18 @@ func (p *naivePool) facts(f *facts, w admission.Wall) {
 	}
 }
 
+// stand is a source that stands in an order, the next one of its class.
+func (f *facts) stand(pool, lane string, class int, tenant string, source int, tag int64) {
+	line := fmt.Sprintf("order %s/%s class %d: ", pool, lane, class)
+	place := 1
+	for _, fact := range *f {
+		if strings.HasPrefix(fact, line) {
+			place++
+		}
+	}
+	f.add("%s%d is source %d of %s with tag %d", line, place, source, tenant, tag)
+}
+
 // tag is a tag that counts: one above the floor.
 func (f *facts) tag(pool, tenant, lane string, class int, tag, rem, floor int64) {
 	if tag > floor {
@@ -113,12 +130,13 @@ func (f *facts) tag(pool, tenant, lane string, class int, tag, rem, floor int64)
 func coreFacts(core *admission.State) facts {
 	var f facts
 	tenants := make(map[uint64]admission.TenantRow)
-	floors := make(map[string][2]int64)
+	lanes := make(map[string]admission.LaneRow)
+	var seats []seated
 	for row := range core.Snapshot().Rows() {
 		switch r := row.(type) {
 		case admission.PoolRow:
 			for _, l := range r.Lanes {
-				floors[r.Name+"/"+l.Name] = l.Floors
+				lanes[r.Name+"/"+l.Name] = l
 				f.add("lane %s/%s paused %v yielding %v floors %d %d", r.Name, l.Name, l.Paused, l.Yielding, l.Floors[0], l.Floors[1])
 			}
 		case admission.PutRow:
@@ -129,13 +147,15 @@ func coreFacts(core *admission.State) facts {
 		case admission.PausedGroupRow:
 			f.add("paused group %s/%s/%s", tenants[r.Tenant].Pool, tenants[r.Tenant].ID, r.Group)
 		case admission.DemandRow:
+			t := tenants[r.Tenant]
+			lane := lanes[t.Pool+"/"+r.Lane]
 			if r.Lingers != 0 {
 				f.add("entries of %s/%s in %s linger", tenants[r.Tenant].Pool, tenants[r.Tenant].ID, r.Lane)
 			}
 			for class := range r.Tags {
-				t := tenants[r.Tenant]
-				f.tag(t.Pool, t.ID, r.Lane, class, r.Tags[class], r.Rems[class], floors[t.Pool+"/"+r.Lane][class])
+				f.tag(t.Pool, t.ID, r.Lane, class, r.Tags[class], r.Rems[class], lane.Floors[class])
 			}
+			seats = append(seats, seatsOf(t, r, lane)...)
 		case admission.EntryRow:
 			t := tenants[r.Tenant]
 			f.add("entry %s/%s/%s in %s due %d first %d attempts %d unstarted %d died %d %d letter %v redriven %v %d history %v",
@@ -161,5 +181,30 @@ func coreFacts(core *admission.State) facts {
 			f.add("request %s/%s %s at %d", r.Pool, r.Tenant, r.ID, r.At)
 		}
 	}
+	slices.SortFunc(seats, func(a, b seated) int { return cmp.Or(cmp.Compare(a.tag, b.tag), cmp.Compare(a.seq, b.seq)) })
+	for _, s := range seats {
+		f.stand(s.pool, s.lane, s.class, s.tenant, s.source, s.tag)
+	}
 	return f
+}
+
+// seated is a source of a demand in an order of the core.
+type seated struct {
+	pool, lane, tenant string
+	class, source      int
+	tag                int64
+	seq                uint64
+}
+
+func seatsOf(t admission.TenantRow, r admission.DemandRow, lane admission.LaneRow) (seats []seated) {
+	for source, seat := range r.Seats[:sources] {
+		if class := int(seat.Seat) - 1; class == entitled || class == borrowing {
+			tag := seat.Key
+			if source == dueSource {
+				tag += lane.Shifts[class]
+			}
+			seats = append(seats, seated{t.Pool, r.Lane, t.ID, class, source, tag, seat.Seq})
+		}
+	}
+	return seats
 }

@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -63,12 +64,28 @@ func (a *agreement) step(e admission.Entry, ahead time.Duration) []admission.Res
 		a.same(fmt.Sprintf("result of op %d", i), want[i], got[i])
 		a.goOn(want[i], got[i])
 	}
+	a.ended()
 	foretold(got)
 	a.views(e, got, ahead)
 	a.state()
-	a.note(e, got, a.n.permits)
+	a.note(e, got, a.n)
 	a.noteGraves(a.n.pools)
 	return got
+}
+
+// ended compares the waits that the entry ended.
+func (a *agreement) ended() {
+	a.t.Helper()
+	byKey := func(x, y admission.WaitEnd) int {
+		return cmp.Or(cmp.Compare(x.Waiter.Index, y.Waiter.Index), cmp.Compare(x.Waiter.Position, y.Waiter.Position))
+	}
+	want, got := slices.Clone(a.n.ends), slices.Clone(a.core.Ended())
+	slices.SortFunc(want, byKey)
+	slices.SortFunc(got, byKey)
+	for _, end := range got {
+		a.seen.Ended(end)
+	}
+	a.same("waits that end", want, got)
 }
 
 // foretell asks the core what the only operation of an entry will get, and
@@ -81,7 +98,12 @@ func (a *agreement) foretell(e admission.Entry) func([]admission.Result) {
 	}
 	switch op := e.Ops[0].(type) {
 	case *admission.Acquire:
-		told := a.core.Decide(e.T, op)
+		if p := a.n.pool(op.Pool); op.IssuedAt != 0 || p != nil && p.policy.Shadow { // it knows no wall to come
+			break
+		}
+		now := *op
+		now.MaxWait = 0 // what waits is foretold only that it is not granted
+		told := a.core.Decide(e.T, &now)
 		return func(got []admission.Result) { a.foretold(told, got[0].(*admission.AcquireResult)) }
 	case *admission.NextDue:
 		wait, ok := a.core.PollDelay(e.T, e.W, op)
@@ -96,6 +118,10 @@ func (a *agreement) foretell(e admission.Entry) func([]admission.Result) {
 
 func (a *agreement) foretold(told, got *admission.AcquireResult) {
 	a.t.Helper()
+	if got.Decision.Waiter != (admission.WaiterKey{}) {
+		a.same("one that waits is not foretold a grant", false, told.Err == nil && told.Decision.Granted())
+		return
+	}
 	if !byMemory(told.Decision.Shed) && !byMemory(got.Decision.Shed) {
 		plain := *got
 		if told.Err == nil && told.Decision.Shed == nil && !told.Decision.Replayed {
@@ -147,9 +173,11 @@ func (a *agreement) views(e admission.Entry, got []admission.Result, ahead time.
 	a.same("revision", []int64{a.n.revision, int64(a.n.appliedAt)}, []int64{revision, int64(applied)})
 	wantAt, wantOK := a.n.deadline()
 	gotAt, gotOK := a.core.Deadline()
-	a.same("deadline is set", wantOK, gotOK)
-	if wantOK {
-		a.same("deadline", wantAt, gotAt)
+	switch {
+	case len(a.n.waiters) == 0 && (wantOK != gotOK || wantOK && wantAt != gotAt):
+		a.t.Fatalf("deadline: want %v %v, got %v %v", wantAt, wantOK, gotAt, gotOK)
+	case wantOK && (!gotOK || gotAt > max(wantAt.Add(time.Millisecond), at)): // the waits are told in whole milliseconds
+		a.t.Fatalf("deadline: want %v at the latest, got %v %v", wantAt, gotAt, gotOK)
 	}
 	for i, op := range e.Ops {
 		if call, ok := op.(*admission.NextDue); ok {
@@ -188,7 +216,8 @@ func (a *agreement) pool(at admission.Instant, w admission.Wall, p *naivePool) {
 	for _, tenant := range tenantNames {
 		got := a.core.Shedding(at, w, admission.SheddingQuery{Pool: name, Tenant: tenant, HeldRows: 1})
 		slices.SortFunc(got.Held, byTenant)
-		a.same("shedding for "+tenant, a.n.shedding(at, w, name, tenant, nil), got)
+		want := a.n.shedding(at, w, name, tenant, nil)
+		a.same("shedding for "+tenant, want, got)
 	}
 }
 

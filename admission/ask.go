@@ -22,6 +22,8 @@ type ask struct {
 type askLine struct {
 	demand      *demand
 	first, last *ask
+	// arrived is the last place given out before all that it asks for.
+	arrived uint64
 	// at is its index in the heap.
 	at int
 }
@@ -36,8 +38,9 @@ type lineKey struct {
 // askLines is a heap of a lane's lines in fair order.
 type askLines []*askLine
 
-// lineUp groups the asks of a pool by lane and tenant into pool.lines.
-func (p *pool) lineUp(asks []*ask) {
+// lineUp groups the asks of a pool, which come after that place, by lane and
+// tenant into pool.lines.
+func (p *pool) lineUp(asks []*ask, arrived uint64) {
 	for len(p.lines) < len(p.lanes) {
 		p.lines = append(p.lines, nil)
 	}
@@ -52,7 +55,7 @@ func (p *pool) lineUp(asks []*ask) {
 			line.last.next, line.last = a, a
 			continue
 		}
-		a.line = askLine{demand: a.demand, first: a, last: a}
+		a.line = askLine{demand: a.demand, first: a, last: a, arrived: arrived}
 		if found != nil {
 			found[key] = &a.line
 		}
@@ -96,9 +99,24 @@ func (q *askLines) advance() {
 
 // before says whether the line goes before a demand of its class that waits in
 // the order. On equal tags whoever waited before this entry comes first.
-func (line *askLine) before(p position, arrived uint64) bool {
+func (line *askLine) before(p position) bool {
 	tag := line.demand.tagIn(line.demand.kind())
-	return tag < p.tag || tag == p.tag && p.seq > arrived
+	return tag < p.tag || tag == p.tag && p.seq > line.seq()
+}
+
+// seq is the place after which the line comes on equal tags. It passes no waiter
+// of its own demand.
+func (line *askLine) seq() uint64 {
+	last := line.arrived
+	if line.demand.row == nil {
+		return last
+	}
+	for _, own := range line.demand.row.seats[fromWaiters:orderedSources] {
+		if own.seat == seatOf(line.demand.kind()) {
+			last = max(last, own.seq)
+		}
+	}
+	return last
 }
 
 func (q askLines) Len() int { return len(q) }
@@ -109,6 +127,7 @@ func (q askLines) Less(i, j int) bool {
 	return cmp.Or(
 		cmp.Compare(ka, kb),
 		cmp.Compare(a.demand.tagIn(ka), b.demand.tagIn(kb)),
+		cmp.Compare(a.seq(), b.seq()),
 		cmp.Compare(a.first.arrival, b.first.arrival),
 	) < 0
 }

@@ -13,8 +13,6 @@ import "container/heap"
 type dispatch struct {
 	*State
 	polls []*poll
-	// arrived is the last place given out before this dispatch.
-	arrived uint64
 	// reserved says that holder lacks nothing but the pool's tokens: nothing that
 	// comes after it passes.
 	reserved bool
@@ -24,9 +22,9 @@ type dispatch struct {
 // dispatch answers the asks and serves the waiters and polls of one pool.
 func (s *State) dispatch(p *pool, asks []*ask, polls []*poll) {
 	s.updateYields(p, asks)
-	d := dispatch{State: s, polls: polls, arrived: s.seq}
+	d := dispatch{State: s, polls: polls}
 	s.polled = len(polls) > 0
-	p.lineUp(asks)
+	p.lineUp(asks, s.seq)
 	for _, l := range p.lanes {
 		p.lines[l.rank].order()
 		for k := range classCount {
@@ -43,22 +41,22 @@ func (s *State) dispatch(p *pool, asks []*ask, polls []*poll) {
 // Every ask is answered.
 func (d *dispatch) serve(l *lane, k classKind) {
 	lines := &l.pool.lines[l.rank]
-	short := false // what comes next lacks tokens
+	short := false // entries lack tokens
 	for {
 		line := lines.first(k)
-		next, any := d.next(l, k)
-		any = any && !short
+		next, any := d.next(l, k, short)
 		switch {
 		case line == nil && !any:
 			return
-		case line != nil && (!any || line.before(next, d.arrived)):
+		case line != nil && (!any || line.before(next)):
 			a := line.first
 			a.demand = line.demand
 			d.answer(a)
 			lines.advance()
 		case !l.tokensFree(d.costOf(next), d.t):
-			short = true // and so does everything after it
-			if next.source != fromEntries {
+			if next.source == fromEntries {
+				short = true // and so do all after it
+			} else {
 				d.reserved, d.holder = true, next
 			}
 		case next.source == fromEntries:
@@ -70,18 +68,31 @@ func (d *dispatch) serve(l *lane, k classKind) {
 }
 
 // next returns what is to be served next: the first waiter, or the first due
-// entry that a poll has room for.
-func (d *dispatch) next(l *lane, k classKind) (first position, ok bool) {
+// entry that a poll has room for, unless entries are short of tokens.
+func (d *dispatch) next(l *lane, k classKind, short bool) (first position, ok bool) {
 	if d.reserved {
 		return first, false
 	}
 	first, ok = l.firstWaiter(k)
-	if !l.yielding && l.slotFor(k) {
+	if !short && !l.yielding && l.slotFor(k) {
 		if due, any := d.nextDue(l, k); any && (!ok || positionLess(due, first)) {
-			first, ok = due, true
+			return due.demand.waiterOr(due, k), true
 		}
 	}
 	return first, ok
+}
+
+// waiterOr returns the position of the demand's waiter, which goes before its
+// entries, if it has one in the class; else that of its entries.
+func (d *demand) waiterOr(due position, k classKind) position {
+	own := due
+	for src := fromWaiters; src < orderedSources; src++ {
+		if d.row.seats[src].seat == seatOf(k) && (own == due || positionLess(d.position(src), own)) {
+			own = d.position(src)
+		}
+	}
+	due.source = own.source
+	return due
 }
 
 // nextDue returns the first due demand of the class that a poll has room for.

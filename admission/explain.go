@@ -31,7 +31,7 @@ func (x *examination) consider(a *ask) {
 		x.consult(onlyIf(a.jobsFull(), Cardinality), limit, never)
 	}
 	x.readyAt = t.returnsAt(l, x.readyAt)
-	if a.op.MaxWait == 0 || x.reason == ReasonNone || x.reason.final() {
+	if a.op.MaxWait == 0 || x.reason == ReasonNone || x.final {
 		return // it would not wait
 	}
 	all := l.memory("limits.waiting", ScopePool, limits.Waiting, x.pool.waiting)
@@ -58,6 +58,8 @@ type examination struct {
 	most    int64 // the greatest cost that can ever pass
 	// onlyPoolTokens says that tokens of the pool's buckets are all it lacks.
 	onlyPoolTokens bool
+	// final says that something blocks for which waiting can't help.
+	final bool
 	// hopeless says that something blocks that neither time nor a release frees.
 	hopeless bool
 	// whole asks for what lets it pass as well: consulted is every limit then.
@@ -167,6 +169,7 @@ func (x *examination) add(why Reason, l Limit, readyAt Instant) {
 	x.reason = firstReason(x.reason, why)
 	x.readyAt = max(x.readyAt, readyAt)
 	x.hopeless = x.hopeless || why.lasts()
+	x.final = x.final || why.final()
 	l.RetryAfter = untilMillis(x.now, readyAt)
 	x.blocking = append(x.blocking, l)
 	if x.whole {

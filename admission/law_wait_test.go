@@ -97,10 +97,17 @@ func (waits) see(h *history, _ Entry, _ []Result) {
 	for _, end := range h.Ended() {
 		d, w := end.Result.Decision, h.ends[end.Waiter]
 		want(h, "the end of a wait is no wait", d.Waiter, WaiterKey{})
-		if d.Shed != nil && !w.left && h.lease() < w.until && !d.Shed.Reason.final() {
+		if d.Shed != nil && !w.left && h.lease() < w.until && waitingHelps(d.Shed) {
 			h.Errorf("%+v waited until %d and was shed at %d: %+v", w.op, w.until, h.lease(), d.Shed)
 		}
 	}
+}
+
+// waitingHelps says whether waiting may help against all that holds a request. A pause is
+// told before what else holds it.
+func waitingHelps(s *Shed) bool {
+	return !s.Reason.final() &&
+		(s.Reason != Paused || !slices.ContainsFunc(s.Blocking, func(l Limit) bool { return l.Name != "paused" }))
 }
 
 // exclusive is the law of locks and jobs: at every grant no lock is held by more

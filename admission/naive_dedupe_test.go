@@ -49,15 +49,35 @@ func (n *naive) doneOf(p *naivePool, at admission.Instant) []naiveDone {
 	})
 }
 
-// dedupeLimits are those of how many keys a pool remembers as done.
+// jobs are the keys that a pool knows: those that run, are waited for or are
+// remembered as done.
+func (n *naive) jobs(p *naivePool) map[[2]string]bool {
+	known := make(map[[2]string]bool)
+	for _, permit := range n.permits {
+		if permit.pool == p && permit.dedupeKey != "" {
+			known[[2]string{permit.tenant, permit.dedupeKey}] = true
+		}
+	}
+	for _, w := range n.waiters {
+		if w.pool == p && w.op.DedupeKey != "" {
+			known[[2]string{w.op.Tenant, w.op.DedupeKey}] = true
+		}
+	}
+	for _, done := range n.doneOf(p, n.t) {
+		known[[2]string{done.tenant, done.key}] = true
+	}
+	return known
+}
+
+// dedupeLimits are those of how many keys a pool knows.
 func (n *naive) dedupeLimits(p *naivePool, op *admission.Acquire) []naiveLimit {
-	most, done := p.policy.Limits.DedupeKeys, n.doneOf(p, n.t)
-	if op.DedupeKey == "" || int64(len(done)) < most {
+	most, known := p.policy.Limits.DedupeKeys, n.jobs(p)
+	used := int64(len(known))
+	if op.DedupeKey == "" || known[[2]string{op.Tenant, op.DedupeKey}] || used < most {
 		return nil
 	}
-	last := done[int64(len(done))-most] // with which there is room again
 	return []naiveLimit{{reason: admission.Cardinality, Limit: admission.Limit{
-		Name: "limits.dedupe_keys", Scope: admission.ScopePool, Capacity: most, Used: int64(len(done)), Asked: 1,
-		RetryAfter: p.policy.DoneRetention - n.t.Sub(last.at),
+		Name: "limits.dedupe_keys", Scope: admission.ScopePool, Capacity: most, Used: used, Asked: 1,
+		RetryAfter: admission.Absent,
 	}}}
 }

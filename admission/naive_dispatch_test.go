@@ -9,12 +9,11 @@ import (
 
 // naiveAsk is an Acquire whose turn has not come.
 type naiveAsk struct {
-	op       *admission.Acquire
-	res      *admission.AcquireResult
-	d        *naiveDemand
-	seq      uint64
-	position uint32
-	over     bool
+	op   *admission.Acquire
+	res  *admission.AcquireResult
+	d    *naiveDemand
+	seq  uint64
+	over bool
 }
 
 // naiveCall is a NextDue while it is served, and what is to be known of it after.
@@ -47,13 +46,15 @@ type naiveContest struct {
 	calls []*naiveCall
 	// echoes have the request id of a call before them.
 	echoes []*naiveCall
+	// by is the first waiter that lacks nothing but tokens of the pool: it reserves
+	// them.
+	by *naiveTurn
 }
 
 // dispatch answers all that an entry asks for, pool by pool in the order of the
 // entry.
 func (n *naive) dispatch(ops []admission.Op, results []admission.Result) {
 	for _, p := range n.pools {
-		n.endAnswered(p)
 		n.seat(p)
 	}
 	var contests []*naiveContest
@@ -69,7 +70,7 @@ func (n *naive) dispatch(ops []admission.Op, results []admission.Result) {
 	for i, op := range ops {
 		switch op := op.(type) {
 		case *admission.Acquire:
-			ask := n.open(op, uint32(i))
+			ask := n.open(op)
 			if results[i] = ask.res; !ask.over {
 				c := in(n.pool(op.Pool))
 				c.asks = append(c.asks, ask)
@@ -84,12 +85,13 @@ func (n *naive) dispatch(ops []admission.Op, results []admission.Result) {
 	}
 	for _, p := range n.pools { // those in which somebody may wait come last
 		in(p)
+		n.seat(p)
 	}
 	for _, c := range contests {
 		n.yield(c.pool, c.asks)
 		n.polled = len(c.calls) > 0
+		n.line(c)
 		for n.next(c) {
-			n.endAnswered(c.pool)
 			n.seat(c.pool)
 		}
 		c.pool.endAside()
@@ -103,8 +105,13 @@ func (n *naive) dispatch(ops []admission.Op, results []admission.Result) {
 			}
 		}
 	}
-	for _, p := range n.pools {
-		n.endBusyPeriods(p)
+}
+
+// line gives the Acquires of an entry their places behind all that waits.
+func (n *naive) line(c *naiveContest) {
+	for _, ask := range c.asks {
+		n.seq++
+		ask.seq = n.seq
 	}
 }
 
@@ -120,11 +127,15 @@ func (c *naiveContest) join(call *naiveCall) {
 	c.calls = append(c.calls, call)
 }
 
-func (n *naive) open(op *admission.Acquire, position uint32) *naiveAsk {
-	ask := &naiveAsk{op: op, res: &admission.AcquireResult{}, position: position, over: true}
+func (n *naive) open(op *admission.Acquire) *naiveAsk {
+	ask := &naiveAsk{op: op, res: &admission.AcquireResult{}, over: true}
 	p := n.pool(op.Pool)
 	if p == nil {
 		ask.res.Err = noPool(op.Pool)
+		return ask
+	}
+	if op.IssuedAt != 0 && n.w.Sub(op.IssuedAt) >= naiveWindow {
+		ask.res.Err = &admission.Error{Reason: admission.StaleRequest, Field: "issued_at"}
 		return ask
 	}
 	lane, err := p.laneOf(op.Tenant, op.Category)
@@ -133,12 +144,10 @@ func (n *naive) open(op *admission.Acquire, position uint32) *naiveAsk {
 		return ask
 	}
 	ask.d = p.tenant(op.Tenant).demand(lane)
-	if op.Backlog != admission.Absent {
+	ask.over = n.replay(p, op, ask.res) || n.attach(p, op, ask.res)
+	if op.Backlog > 0 && !ask.over {
 		n.note(p, op.Tenant, lane, op.Backlog, 0)
 	}
-	ask.over = n.replay(p, op, ask.res) || n.attach(p, op, ask.res)
-	n.seq++
-	ask.seq = n.seq
 	return ask
 }
 
@@ -181,9 +190,13 @@ type naiveTurn struct {
 	ask         *naiveAsk
 }
 
-// turns are all candidates, in order.
-func (n *naive) turns(c *naiveContest) []naiveTurn {
-	p := c.pool
+// byTurn is the order in which candidates are granted.
+func byTurn(a, b naiveTurn) int {
+	return cmp.Or(a.rank-b.rank, a.class-b.class, cmp.Compare(a.tag, b.tag), cmp.Compare(a.seq, b.seq))
+}
+
+// seated are the sources that stand in an order, first to last.
+func (p *naivePool) seated() []naiveTurn {
 	var turns []naiveTurn
 	for _, t := range p.tenants {
 		for _, d := range t.demands {
@@ -196,44 +209,56 @@ func (n *naive) turns(c *naiveContest) []naiveTurn {
 			}
 		}
 	}
-	for _, ask := range c.asks {
-		if !ask.over {
-			d, class := ask.d, n.share(p, ask.d)
-			turn := naiveTurn{p.rank(d.lane), class, p.tag(d, class), ask.seq, d, slotSource, ask}
-			if ask.op.RateOnly {
-				turn.source = rateSource
-			}
-			if place := d.places[turn.source]; place.class == class {
-				turn.seq = max(turn.seq, place.seq) // behind those who asked before
-			}
-			turns = append(turns, turn)
-		}
-	}
-	slices.SortStableFunc(turns, func(a, b naiveTurn) int {
-		return cmp.Or(a.rank-b.rank, a.class-b.class, cmp.Compare(a.tag, b.tag), cmp.Compare(a.seq, b.seq))
-	})
+	slices.SortFunc(turns, byTurn)
 	return turns
 }
 
+// turns are all candidates, in order.
+func (n *naive) turns(c *naiveContest) []naiveTurn {
+	turns := c.pool.seated()
+	for _, ask := range c.asks {
+		if !ask.over {
+			turns = append(turns, n.turnOf(c.pool, ask))
+		}
+	}
+	slices.SortStableFunc(turns, byTurn)
+	return turns
+}
+
+// turnOf is where an Acquire stands that came in with this entry: behind those of
+// its demand that wait.
+func (n *naive) turnOf(p *naivePool, ask *naiveAsk) naiveTurn {
+	d, class := ask.d, n.share(p, ask.d)
+	turn := naiveTurn{p.rank(d.lane), class, p.tag(d, class), ask.seq, d, slotSource, ask}
+	if ask.op.RateOnly {
+		turn.source = rateSource
+	}
+	for source, place := range d.places {
+		if source != dueSource && place.class == class {
+			turn.seq = max(turn.seq, place.seq)
+		}
+	}
+	return turn
+}
+
 // next decides whoever comes first among those that can be decided, and says
-// whether there was one. The first waiter that lacks nothing but tokens of the
-// pool reserves those: nothing behind it passes.
+// whether there was one. Nothing passes whoever reserves tokens.
 func (n *naive) next(c *naiveContest) bool {
-	var reserved []naiveLimit
 	for _, turn := range n.turns(c) {
 		if turn.ask != nil {
-			n.decide(c.pool, turn, reserved)
+			n.decide(c, turn)
 			return true
 		}
-		limits := n.limits(c.pool, turn.d.tenant.id, turn.d.lane, n.headOf(c.pool, turn.d, turn.source).want, n.t)
-		switch {
-		case len(limits) > 0 && turn.source != dueSource && onlyTokens(limits):
-			reserved = append(reserved, limits...)
-		case len(limits) > 0 || len(reserved) > 0:
-		case turn.source != dueSource:
-			n.serve(c.pool, turn)
-			return true
-		case c.room(turn.d.lane):
+		if c.by != nil {
+			continue
+		}
+		if turn.source == dueSource {
+			if !c.room(turn.d.lane) || len(n.limits(c.pool, turn.d.tenant.id, turn.d.lane, naiveWant{cost: 1}, n.t)) > 0 {
+				continue
+			}
+			turn.source = turn.d.waiterIn(turn.class) // which goes before its entries
+		}
+		if turn.source == dueSource {
 			if call := c.taker(turn.d); call != nil {
 				n.claim(c.pool, turn, call)
 			} else { // it has had its cycle in every call
@@ -241,8 +266,37 @@ func (n *naive) next(c *naiveContest) bool {
 			}
 			return true
 		}
+		if n.serveOrReserve(c, turn) {
+			return true
+		}
 	}
 	return false
+}
+
+// serveOrReserve serves the first waiter of a source, or lets it reserve the tokens
+// that it lacks.
+func (n *naive) serveOrReserve(c *naiveContest, turn naiveTurn) (served bool) {
+	limits := n.limits(c.pool, turn.d.tenant.id, turn.d.lane, n.headOf(c.pool, turn.d, turn.source).want, n.t)
+	if len(limits) == 0 {
+		n.serve(c.pool, turn)
+		return true
+	}
+	if onlyTokens(limits) {
+		c.by = &turn
+	}
+	return false
+}
+
+// waiterIn is the source of the waiter that goes first of those that a demand has in
+// a class, or dueSource if it has none.
+func (d *naiveDemand) waiterIn(class int) int {
+	found := dueSource
+	for _, source := range []int{slotSource, rateSource} {
+		if place := d.places[source]; place.class == class && (found == dueSource || place.seq < d.places[found].seq) {
+			found = source
+		}
+	}
+	return found
 }
 
 // tagOf is the tag with which a source stands in its order.
@@ -251,13 +305,6 @@ func (d *naiveDemand) tagOf(source int) int64 {
 		return d.places[source].tag
 	}
 	return d.tags[d.places[source].class]
-}
-
-// onlyTokens says whether limits are all of tokens that the pool will have.
-func onlyTokens(limits []naiveLimit) bool {
-	return !slices.ContainsFunc(limits, func(l naiveLimit) bool {
-		return l.reason != admission.PoolRate && l.reason != admission.ProviderPaused
-	})
 }
 
 // room says whether a call can take something more of a lane.
@@ -276,21 +323,21 @@ func (c *naiveContest) taker(d *naiveDemand) *naiveCall {
 }
 
 // decide grants an Acquire, lets it wait or sheds it.
-func (n *naive) decide(p *naivePool, turn naiveTurn, reserved []naiveLimit) {
+func (n *naive) decide(c *naiveContest, turn naiveTurn) {
+	p := c.pool
 	op, res := turn.ask.op, turn.ask.res
 	turn.ask.over = true
 	if n.replay(p, op, res) || n.attach(p, op, res) { // of one of this entry
 		return
 	}
-	limits := n.limits(p, op.Tenant, turn.d.lane, wantOf(op), n.t)
-	limits = append(limits, n.lockLimits(p, op)...)
-	limits = append(limits, n.duplicates(p, op, n.t)...)
-	limits = append(limits, n.memoryLimits(p, op, turn.d.lane)...)
-	limits = n.ahead(p, turn, limits, reserved)
+	limits := n.askLimits(p, op, turn.d, c.by)
 	if len(limits) > 0 && op.MaxWait > 0 && !answered(limits) && !p.policy.Shadow {
 		full := n.queueLimits(p, op.Tenant)
 		if len(full) == 0 {
 			n.wait(p, turn.ask)
+			if c.by == nil && onlyTokens(limits) {
+				c.by = &turn
+			}
 			return
 		}
 		limits = append(limits, full...)
@@ -306,31 +353,14 @@ func (n *naive) decide(p *naivePool, turn naiveTurn, reserved []naiveLimit) {
 	}
 }
 
-// ahead adds to what holds an Acquire the tokens that others wait for before it.
-func (n *naive) ahead(p *naivePool, turn naiveTurn, limits, reserved []naiveLimit) []naiveLimit {
-	if queue := n.queue(turn.d, turn.source); len(queue) > 0 {
-		for _, l := range n.ownLimits(p, turn.d.tenant.id, turn.d.lane, wantOf(queue[0].op), n.t) {
-			if l.reason == admission.TenantRate {
-				reserved = append(reserved, l)
-			}
-		}
-	}
-	for _, r := range reserved {
-		same := func(l naiveLimit) bool { return l.Name == r.Name && l.Scope == r.Scope }
-		for _, b := range p.policy.Buckets {
-			if b.Name == r.Name && b.PerPermit {
-				r.Asked = 1
-			} else if b.Name == r.Name {
-				r.Asked = turn.ask.op.Cost
-			}
-		}
-		if r.Scope == admission.ScopePool {
-			r.Reserve = p.leave(turn.d.lane, r.Name)
-		}
-		r.RetryAfter = admission.Absent
-		limits = append(deleteIf(limits, same), r)
-	}
-	return limits
+// askLimits are all that holds an Acquire that is not in line.
+func (n *naive) askLimits(p *naivePool, op *admission.Acquire, d *naiveDemand, by *naiveTurn) []naiveLimit {
+	limits := n.limits(p, op.Tenant, d.lane, wantOf(op), n.t)
+	limits = append(limits, n.lockLimits(p, op, n.seq+1)...)
+	limits = append(limits, n.duplicates(p, op, n.t)...)
+	limits = append(limits, n.memoryLimits(p, op, d.lane)...)
+	before := append(n.reserved(p, by, n.t), n.shortBefore(d, n.seq+1, n.t)...)
+	return p.behind(limits, before, d.lane, op.Cost)
 }
 
 // serve grants the first waiter of a source.
@@ -343,7 +373,7 @@ func (n *naive) serve(p *naivePool, turn naiveTurn) {
 // permit grants an Acquire.
 func (n *naive) permit(p *naivePool, turn naiveTurn, op *admission.Acquire) admission.Decision {
 	permit := n.grant(p, turn, op.Cost)
-	permit.uncounted = op.RateOnly
+	permit.uncounted, permit.borrowed = op.RateOnly, turn.class == borrowing
 	return n.hand(p, op, permit, admission.Decision{Borrowed: turn.class == borrowing})
 }
 
@@ -355,6 +385,7 @@ func (n *naive) hand(p *naivePool, op *admission.Acquire, permit *naivePermit, d
 	d.Permit = n.holder(permit)
 	if op.RateOnly && !op.Settle {
 		n.permits = deleteIf(n.permits, func(other *naivePermit) bool { return other == permit })
+		n.touch(p, p.tenant(op.Tenant))
 		d.Permit.State, d.Permit.ExpiresIn, d.Permit.Token = admission.PermitSpent, 0, admission.Token{}
 	}
 	if op.RequestID != "" {

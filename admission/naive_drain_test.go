@@ -143,6 +143,9 @@ func (n *naive) configure() {
 		}
 	}
 	n.forgetPools(before)
+	for _, p := range n.pools {
+		n.review(p)
+	}
 }
 
 // last is the policy of a lane that goes on below those of its pool's new policy:

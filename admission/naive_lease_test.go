@@ -31,6 +31,7 @@ type naivePermit struct {
 	lockKey   string
 	dedupeKey string
 	uncounted bool // holds no slot
+	borrowed  bool
 }
 
 // naiveCharge is what a permit took from a bucket. Only an estimated cost is

@@ -12,6 +12,7 @@ import (
 type naiveLimit struct {
 	admission.Limit
 	reason admission.Reason
+	bucket bool // of tokens
 	// own limits are the tenant's, or pauses: who meets one stands in nobody's way.
 	own bool
 	// most is what could be granted at all, with NeverGrantable.
@@ -47,17 +48,23 @@ func (n *naive) limits(p *naivePool, tenant, lane string, want naiveWant, at adm
 			Name: "batch.only", Scope: admission.ScopeLane, Capacity: terms.Size, Asked: 1, RetryAfter: admission.Absent,
 		}})
 	}
-	if p.lane(lane).yielding {
+	return append(all, n.poolLimits(p, p.tenant(tenant).demand(lane), want, at)...)
+}
+
+// poolLimits are those that are not the tenant's own.
+func (n *naive) poolLimits(p *naivePool, d *naiveDemand, want naiveWant, at admission.Instant) []naiveLimit {
+	var all []naiveLimit
+	if p.lane(d.lane).yielding {
 		all = append(all, naiveLimit{
 			Limit:  admission.Limit{Name: "yield", Scope: admission.ScopeLane, Asked: 1, RetryAfter: admission.Absent},
 			reason: admission.LaneYield,
 		})
 	}
-	all = append(all, n.bucketLimits(p, tenant, lane, admission.ScopePool, want.cost, at)...)
+	all = append(all, n.bucketLimits(p, d.tenant.id, d.lane, admission.ScopePool, want.cost, at)...)
 	if want.rateOnly {
 		return all
 	}
-	return append(all, n.poolSlots(p, tenant, lane, at)...)
+	return append(all, n.poolSlots(p, d.tenant.id, d.lane, at)...)
 }
 
 // ownLimits are those of the tenant's own and pauses: who meets one stands in
@@ -97,7 +104,7 @@ func (n *naive) bucketLimits(
 			continue
 		}
 		b, terms := p.buckets[i], p.bucketTerms(i, tenant)
-		l := naiveLimit{Limit: admission.Limit{
+		l := naiveLimit{bucket: true, Limit: admission.Limit{
 			Name: policy.Name, Scope: policy.Scope, Capacity: terms.capacity, Asked: cost, RetryAfter: admission.Absent,
 		}}
 		if policy.PerPermit {
@@ -189,6 +196,7 @@ func (n *naive) poolSlots(p *naivePool, tenant, lane string, at admission.Instan
 	l := admission.Limit{Name: "max_active", Scope: admission.ScopePool, Capacity: most}
 	anyone := func(permit *naivePermit) bool { return permit.pool == p && !permit.uncounted }
 	all := n.slotLimit(p, naiveLimit{Limit: l, reason: admission.PoolCap, frees: anyone}, anyone)
+	full := len(all) > 0
 	for rank := range p.rank(lane) + 1 {
 		if l.Reserve = p.policy.Lanes[rank].LeaveSlots; l.Reserve > 0 {
 			l.Name, l.Scope = "leave_slots", admission.ScopeLane
@@ -197,8 +205,8 @@ func (n *naive) poolSlots(p *naivePool, tenant, lane string, at admission.Instan
 		}
 	}
 	d := p.tenant(tenant).demand(lane)
-	if l.Reserve = n.kept(p, lane, n.share(p, d), at); l.Reserve > 0 {
-		l.Name, l.Scope = "kept_slots", admission.ScopePool
+	if l.Reserve = n.kept(p, lane, n.share(p, d), at); l.Reserve > 0 && !full {
+		l.Name, l.Scope = "preferred_active", admission.ScopePool
 		all = append(all, n.slotLimit(p, naiveLimit{Limit: l, reason: admission.ReclaimWait, frees: anyone}, anyone)...)
 	}
 	return all

@@ -1,8 +1,6 @@
 package admission_test
 
 import (
-	"slices"
-
 	"github.com/admitd/admit/admission"
 )
 
@@ -12,8 +10,7 @@ func (n *naive) atLock(w *naiveWaiter) bool {
 	if w.op.LockKey == "" {
 		return false
 	}
-	before := slices.IndexFunc(n.atKey(w.pool, w.op), func(other *naiveWaiter) bool { return other == w })
-	return int64(before) >= w.pool.policy.LockMaxActive-n.locked(w.pool, w.op)
+	return len(n.lockLimits(w.pool, w.op, w.seq)) > 0
 }
 
 // atKey are the waiters of one tenant and key that somebody listens for.
@@ -38,22 +35,23 @@ func holdsLock(permit *naivePermit, p *naivePool, op *admission.Acquire) bool {
 	return permit.pool == p && permit.tenant == op.Tenant && permit.lockKey == op.LockKey
 }
 
-// lockLimits hold an Acquire for which there is no room at its key.
-func (n *naive) lockLimits(p *naivePool, op *admission.Acquire) []naiveLimit {
-	if op.LockKey == "" || n.locked(p, op)+int64(len(n.atKey(p, op))) < p.policy.LockMaxActive {
+// lockLimits hold an Acquire for which there is no room at its key, behind those
+// that came before its place in line.
+func (n *naive) lockLimits(p *naivePool, op *admission.Acquire, seq uint64) []naiveLimit {
+	if op.LockKey == "" {
 		return nil
 	}
-	return []naiveLimit{n.lockLimit(p, op)}
-}
-
-func (n *naive) lockLimit(p *naivePool, op *admission.Acquire) naiveLimit {
 	held := n.locked(p, op)
-	return naiveLimit{
+	before := deleteIf(n.atKey(p, op), func(w *naiveWaiter) bool { return w.seq >= seq })
+	if held+int64(len(before)) < p.policy.LockMaxActive {
+		return nil
+	}
+	return []naiveLimit{{
 		Limit: admission.Limit{
 			Name: "lock_key", Scope: admission.ScopeTenant, Capacity: p.policy.LockMaxActive,
 			Used: held, Asked: 1, Holders: held, RetryAfter: admission.Absent,
 		},
 		reason: admission.LockBusy, own: true,
 		frees: func(permit *naivePermit) bool { return holdsLock(permit, p, op) },
-	}
+	}}
 }

@@ -63,7 +63,10 @@ func (n *naive) classOf(p *naivePool, d *naiveDemand, source int) int {
 	if head == nil || source == dueSource && d.aside {
 		return noClass
 	}
-	if ownLimit(n.limits(p, d.tenant.id, d.lane, head.want, n.t)) {
+	if source != dueSource && len(n.waiterHolds(p, d, source, n.t)) > 0 {
+		return noClass
+	}
+	if len(n.ownLimits(p, d.tenant.id, d.lane, head.want, n.t)) > 0 {
 		return noClass
 	}
 	return n.share(p, d)
@@ -89,6 +92,7 @@ func (n *naive) seat(p *naivePool) {
 	type entrant struct {
 		d      *naiveDemand
 		source int
+		class  int
 		head   *naiveHead
 	}
 	var entering []entrant
@@ -103,8 +107,8 @@ func (n *naive) seat(p *naivePool) {
 					p.lane(d.lane).orders[place.class].touched = true
 					d.tags[place.class] = p.tag(d, place.class)
 				}
-				if place.class = class; class != noClass {
-					entering = append(entering, entrant{d, source, n.headOf(p, d, source)})
+				if place.class = noClass; class != noClass {
+					entering = append(entering, entrant{d, source, class, n.headOf(p, d, source)})
 				}
 			}
 		}
@@ -113,20 +117,18 @@ func (n *naive) seat(p *naivePool) {
 		return cmp.Or(cmp.Compare(a.head.at, b.head.at), cmp.Compare(a.head.seq, b.head.seq))
 	})
 	for _, e := range entering {
-		class := e.d.places[e.source].class
-		place := &e.d.places[e.source]
-		place.tag = 0
-		e.d.tags[class] = p.tag(e.d, class)
-		place.tag = e.d.tags[class]
 		n.seq++
-		e.d.places[e.source].seq = n.seq
+		e.d.tags[e.class] = p.tag(e.d, e.class)
+		e.d.places[e.source] = naivePlace{e.class, n.seq, e.d.tags[e.class]}
 	}
 }
 
-// tag is with what tag a demand stands in an order, or would.
+// tag is with what tag a demand stands in an order, or would. What its entries were
+// moved on by is its own only while nothing else of it waits there.
 func (p *naivePool) tag(d *naiveDemand, class int) int64 {
 	tag := max(d.tags[class], p.lane(d.lane).orders[class].floor)
-	if place := d.places[dueSource]; place.class == class {
+	lined := d.places[slotSource].class == class || d.places[rateSource].class == class
+	if place := d.places[dueSource]; place.class == class && !lined {
 		tag = max(tag, place.tag)
 	}
 	return tag
@@ -147,7 +149,7 @@ func (p *naivePool) endAside() {
 }
 
 // charge moves a demand's tag on by a unit over its weight, and the floor up to
-// the lowest tag that is served or waits. What is served goes behind its equals.
+// the lowest tag that is served or waits.
 func (n *naive) charge(p *naivePool, turn naiveTurn) {
 	d, class := turn.d, turn.class
 	order := &p.lane(d.lane).orders[class]
@@ -181,12 +183,8 @@ func (n *naive) charge(p *naivePool, turn naiveTurn) {
 	d.rems[class] = num % weight
 	order.top = max(order.top, d.tags[class])
 	order.touched = true
-	for source := range d.places {
-		if d.places[source].class == class {
-			n.seq++
-			d.places[source].seq = n.seq
-			d.places[source].tag = d.tags[class]
-		}
+	for source := range d.places { // all of it enters anew
+		d.places[source].class = noClass
 	}
 }
 

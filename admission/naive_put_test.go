@@ -52,6 +52,9 @@ func (n *naive) putTenants(op *admission.PutTenants) *admission.PutTenantsResult
 	for _, id := range changed {
 		n.changeTenant(&old, p, p.tenant(id))
 	}
+	if len(changed) > 0 {
+		n.review(p)
+	}
 	return &admission.PutTenantsResult{Changed: len(changed)}
 }
 

@@ -46,6 +46,18 @@ func (n *naive) note(p *naivePool, tenant, lane string, backlog int64, ttl time.
 	n.touch(p, t)
 }
 
+// endReports drops the reports whose time is over.
+func (n *naive) endReports(p *naivePool) {
+	for _, t := range p.tenants {
+		for _, d := range t.demands {
+			if d.report.backlog > 0 && d.report.at(n.t) == 0 {
+				d.report = naiveReport{}
+				n.touch(p, t)
+			}
+		}
+	}
+}
+
 // reported is what a demand has elsewhere that could be served but for the
 // pool's own limits.
 func (n *naive) reported(p *naivePool, d *naiveDemand, at admission.Instant) int64 {

@@ -67,7 +67,7 @@ func (n *naive) replay(p *naivePool, op *admission.Acquire, res *admission.Acqui
 		return true
 	}
 	if p := n.live(r.permit.Token); p != nil {
-		res.Decision.Permit = n.holder(p)
+		res.Decision.Permit, res.Decision.Borrowed = n.holder(p), p.borrowed
 		return true
 	}
 	res.Decision.Permit.ExpiresIn, res.Decision.Permit.State = 0, admission.PermitLost

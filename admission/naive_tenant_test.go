@@ -79,7 +79,7 @@ func (n *naive) touch(p *naivePool, t *naiveTenant) {
 	}
 	for _, d := range t.demands {
 		if d.report.backlog > 0 {
-			at = max(at, d.report.until)
+			return
 		}
 	}
 	t.idleAt = at

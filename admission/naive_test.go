@@ -35,7 +35,7 @@ type naive struct {
 	deaths uint64 // ever
 
 	// Of the entry being decided.
-	granted uint32
+	granted uint32 // permits and places in line
 	calls   []*naiveCall
 	ends    []admission.WaitEnd
 }
@@ -118,6 +118,8 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 			results[i] = n.putTenants(op)
 		case admission.Pause:
 			results[i] = n.pause(op)
+		case admission.Detach:
+			n.detach(op.Waiter)
 		}
 	}
 	for i, op := range e.Ops {
@@ -126,13 +128,11 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 			results[i] = n.renew(op)
 		case *admission.Release:
 			results[i] = n.release(op)
-		case admission.Detach:
-			n.detach(op.Waiter)
 		}
 	}
 	n.expire()
-	n.endWaits()
 	for _, p := range n.pools {
+		n.endReports(p)
 		n.sweepOld(p)
 		n.forgetOld(p)
 		n.forgetIdle(p)
@@ -153,6 +153,10 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 	}
 	n.promote()
 	n.dispatch(e.Ops, results)
+	n.endWaits()
+	for _, p := range n.pools {
+		n.endBusyPeriods(p)
+	}
 	return results
 }
 

@@ -21,7 +21,7 @@ func (n *naive) limitUse(p *naivePool, at admission.Instant) []admission.LimitUs
 		{Limit: "ended_permits", Used: int64(len(ended)), Capacity: limits.EndedPermits},
 		{Limit: "waiting", Used: n.use(p, "").Waiting, Capacity: limits.Waiting},
 		{Limit: "waiting_per_tenant", Used: waiting, Capacity: limits.WaitingPerTenant},
-		{Limit: "dedupe_keys", Used: n.jobs(p), Capacity: limits.DedupeKeys},
+		{Limit: "dedupe_keys", Used: int64(len(n.jobs(p))), Capacity: limits.DedupeKeys},
 		{Limit: "paused_groups", Used: int64(len(p.pausedGroups)), Capacity: limits.PausedGroups},
 	}
 }
@@ -29,25 +29,4 @@ func (n *naive) limitUse(p *naivePool, at admission.Instant) []admission.LimitUs
 // entriesOf counts the entries of a tenant.
 func (p *naivePool) entriesOf(tenant string) int64 {
 	return int64(len(deleteIf(p.entries, func(e *naiveEntry) bool { return e.tenant != tenant })))
-}
-
-// jobs counts the dedupe keys of a pool: what runs, waits or is done.
-func (n *naive) jobs(p *naivePool) int64 {
-	type job struct{ tenant, key string }
-	jobs := make(map[job]bool)
-	add := func(of *naivePool, j job) {
-		if of == p && j.key != "" {
-			jobs[j] = true
-		}
-	}
-	for _, permit := range n.permits {
-		add(permit.pool, job{permit.tenant, permit.dedupeKey})
-	}
-	for _, w := range n.waiters {
-		add(w.pool, job{w.op.Tenant, w.op.DedupeKey})
-	}
-	for _, done := range n.done {
-		add(done.pool, job{done.tenant, done.key})
-	}
-	return int64(len(jobs))
 }

@@ -14,41 +14,130 @@ func (n *naive) heldRows(
 	p *naivePool, at admission.Instant, w admission.Wall, call *naiveCall,
 ) []admission.HeldTenant {
 	var rows []admission.HeldTenant
+	by := n.reserver(p, at)
 	for _, t := range p.tenants {
 		for _, d := range t.demands {
-			ripe, all := p.ripeOf(d, w), p.allRipe(d, w)
-			limits := n.limits(p, t.id, d.lane, naiveWant{cost: 1}, at)
-			if len(ripe) == 0 || p.lingers(d, w) {
-				if len(ripe) == len(all) {
-					continue
-				}
-				limits = []naiveLimit{pausedLimit(admission.ScopeTenant)} // their groups are paused
-			}
-			reason, wait := first(limits), millis(retryAfter(limits))
-			if reason == admission.Paused {
-				ripe = all
-			}
-			if reason == admission.ReasonNone && call != nil && call.asks(d.lane) {
-				reason, wait = call.leftBehind(d), admission.Absent
-			}
-			if call != nil && call.asks(d.lane) && !call.admits(d.lane) {
-				for _, own := range []admission.Reason{call.refused, admission.BatchOnly} {
-					if own != admission.ReasonNone && (reason == admission.ReasonNone || own < reason) {
-						reason, wait = own, admission.Absent
-					}
-				}
-			}
-			if reason == admission.ReasonNone {
+			ripe, lined := p.ripeOf(d, w), n.lined(d)
+			row := admission.HeldTenant{Tenant: t.id, Lane: d.lane, Waiting: int64(len(lined)), RetryAfter: admission.Absent}
+			reason := n.holds(p, d, by, at, w)
+			if row.Reason = n.callReason(p, call, d, reason, w); row.Reason == admission.ReasonNone {
 				continue
 			}
-			rows = append(rows, admission.HeldTenant{
-				Tenant: t.id, Lane: d.lane, Reason: reason, Due: int64(len(ripe)),
-				OldestAge: age(ripe, w), RetryAfter: wait,
-			})
+			if row.Reason == reason && reason != admission.Paused {
+				row.RetryAfter = n.heldFor(p, d, by, at, w)
+			}
+			if reason == admission.Paused {
+				ripe = p.allRipe(d, w)
+			}
+			row.Due, row.OldestAge = int64(len(ripe)), age(ripe, w)
+			rows = append(rows, row)
 		}
 	}
 	slices.SortFunc(rows, byTenant)
 	return rows
+}
+
+// callReason is why a call left what otherwise is held for a reason, or none.
+func (n *naive) callReason(
+	p *naivePool, call *naiveCall, d *naiveDemand, reason admission.Reason, w admission.Wall,
+) admission.Reason {
+	serves, parked := p.offers(d, w)
+	if call == nil || !call.asks(d.lane) || !serves && !parked {
+		return reason
+	}
+	if reason == admission.ReasonNone {
+		reason = call.leftBehind(d)
+	}
+	if !call.admits(d.lane) {
+		for _, own := range []admission.Reason{call.refused, admission.BatchOnly} {
+			if own != admission.ReasonNone && (reason == admission.ReasonNone || own < reason) {
+				reason = own
+			}
+		}
+	}
+	return reason
+}
+
+// offers says whether entries of a demand may be served, and whether some may not
+// because their group is paused.
+func (p *naivePool) offers(d *naiveDemand, w admission.Wall) (serves, parked bool) {
+	ripe := p.ripeOf(d, w)
+	return len(ripe) > 0 && !p.lingers(d, w), len(ripe) < len(p.allRipe(d, w))
+}
+
+// lined are the waiters of a demand that somebody listens for.
+func (n *naive) lined(d *naiveDemand) []*naiveWaiter {
+	return deleteIf(n.waiters, func(w *naiveWaiter) bool { return w.d != d || w.detached != 0 })
+}
+
+// holds is why a demand is held back: for a reason of its own that holds a part of
+// it, or for one of the pool's, which is the same for all of its class. All of the
+// class in which somebody reserves the pool's tokens lacks what he lacks.
+func (n *naive) holds(
+	p *naivePool, d *naiveDemand, by *naiveTurn, at admission.Instant, w admission.Wall,
+) admission.Reason {
+	var own []naiveLimit
+	open, slot := false, false
+	see := func(there, needsSlot bool, limits []naiveLimit) {
+		own = append(own, limits...)
+		open = open || there && len(limits) == 0
+		slot = slot || there && len(limits) == 0 && needsSlot
+	}
+	serves, parked := p.offers(d, w)
+	if serves || d.report.at(at) > 0 {
+		see(true, true, n.ownLimits(p, d.tenant.id, d.lane, naiveWant{cost: 1}, at))
+	}
+	if parked && !serves {
+		see(true, true, []naiveLimit{pausedLimit(admission.ScopeTenant)})
+	}
+	for _, source := range []int{slotSource, rateSource} {
+		if len(n.queue(d, source)) > 0 {
+			see(true, source == slotSource, n.waiterHolds(p, d, source, at))
+		}
+	}
+	for _, waiter := range n.lined(d) {
+		see(false, true, n.lockLimits(p, waiter.op, waiter.seq))
+	}
+	class := n.share(p, d)
+	if len(own) > 0 {
+		class, slot = entitled, false
+	} else if !open {
+		return admission.ReasonNone
+	}
+	limits := append(own, n.poolLimits(p, d, naiveWant{cost: 1, rateOnly: !slot}, at)...)
+	if by != nil && p.classBehind(d.lane, class, by) {
+		limits = append(limits, n.reserved(p, by, at)...)
+	}
+	return first(limits)
+}
+
+// classBehind says whether a class is that in which somebody reserves or one behind.
+func (p *naivePool) classBehind(lane string, class int, by *naiveTurn) bool {
+	return cmp.Or(p.rank(lane)-by.rank, class-by.class) >= 0
+}
+
+// heldFor is when time alone lets one more of a demand be served: of its entries
+// if it has any.
+func (n *naive) heldFor(
+	p *naivePool, d *naiveDemand, by *naiveTurn, at admission.Instant, w admission.Wall,
+) time.Duration {
+	want := naiveWant{cost: 1}
+	var before []naiveLimit
+	if serves, _ := p.offers(d, w); !serves {
+		queue := append(n.queue(d, rateSource), n.queue(d, slotSource)...)
+		if len(queue) == 0 {
+			return admission.Absent
+		}
+		want, before = wantOf(queue[0].op), n.shortBefore(d, queue[0].seq, at)
+	}
+	if by != nil && by.d != d && p.classBehind(d.lane, n.share(p, d), by) {
+		before = append(before, n.reserved(p, by, at)...)
+	}
+	limits := p.behind(n.limits(p, d.tenant.id, d.lane, want, at), before, d.lane, want.cost)
+	if len(limits) == 0 {
+		return admission.Absent
+	}
+	return millis(retryAfter(limits))
 }
 
 func byTenant(a, b admission.HeldTenant) int {
@@ -145,6 +234,7 @@ func (n *naive) health(at admission.Instant, w admission.Wall, p *naivePool) adm
 			h.Tenants++
 		}
 	}
+	h.Waiting = int64(len(n.waitersOf(p, func(*naiveWaiter) bool { return true })))
 	for _, e := range p.entries {
 		if e.dead {
 			h.Dead++
@@ -184,14 +274,47 @@ func (n *naive) tenantHealth(at admission.Instant, p *naivePool, tenant string) 
 	return h
 }
 
-// deadline is when the first permit expires.
+// deadline is when a permit expires, a wait or a report ends or, at the latest, a
+// waiter can be served.
 func (n *naive) deadline() (at admission.Instant, ok bool) {
+	see := func(t admission.Instant) {
+		if !ok || t < at {
+			at, ok = t, true
+		}
+	}
 	for _, p := range n.permits {
-		if expires := p.expires.Add(n.offset); !ok || expires < at {
-			at, ok = expires, true
+		see(p.expires.Add(n.offset))
+	}
+	for _, w := range n.waiters {
+		see(w.until.Add(n.offset))
+		if w.detached != 0 {
+			see(w.detached.Add(n.offset))
+		}
+	}
+	for _, p := range n.pools {
+		for _, t := range p.tenants {
+			for _, d := range t.demands {
+				if d.report.at(n.t) > 0 {
+					see(d.report.until)
+				}
+				for _, source := range []int{slotSource, rateSource} {
+					if wait := n.servedIn(d, source); wait != admission.Absent {
+						see(n.t.Add(wait))
+					}
+				}
+			}
 		}
 	}
 	return at, ok
+}
+
+// servedIn is when time alone serves the first waiter of a source, or Absent.
+func (n *naive) servedIn(d *naiveDemand, source int) time.Duration {
+	queue := n.queue(d, source)
+	if len(queue) == 0 {
+		return admission.Absent
+	}
+	return retryAfter(n.waiterLimits(queue[0], n.t))
 }
 
 // nextDueIn is the time until the pool's next entry comes due, or Absent.

@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -46,11 +47,13 @@ func (n *naive) queue(d *naiveDemand, source int) []*naiveWaiter {
 	return queue
 }
 
-// wait puts an Acquire in line, or attaches it to the waiter of its request id.
+// wait puts an Acquire in line.
 func (n *naive) wait(p *naivePool, ask *naiveAsk) {
+	n.granted++
+	n.seq++
 	w := &naiveWaiter{
-		key: admission.WaiterKey{Index: n.index, Position: ask.position}, op: ask.op, pool: p, d: ask.d,
-		seq: ask.seq, askedAt: n.w, until: n.leaseNow().Add(ask.op.MaxWait),
+		key: admission.WaiterKey{Index: n.index, Position: n.granted}, op: ask.op, pool: p, d: ask.d,
+		seq: n.seq, askedAt: n.w, until: n.leaseNow().Add(ask.op.MaxWait),
 	}
 	n.waiters = append(n.waiters, w)
 	n.meet(p, ask.d.tenant)
@@ -67,8 +70,12 @@ func (n *naive) attach(p *naivePool, op *admission.Acquire, res *admission.Acqui
 			res.Err = mismatch()
 			return true
 		}
-		w.detached, w.until = 0, n.leaseNow().Add(op.MaxWait)
-		res.Decision.Waiter, res.Decision.Replayed = w.key, true
+		if op.MaxWait == 0 {
+			res.Decision.Shed = n.shed(w.d.lane, n.waiterLimits(w, n.t), n.t)
+			return true
+		}
+		w.detached, w.until = 0, max(w.until, n.leaseNow().Add(op.MaxWait))
+		res.Decision.Waiter = w.key
 		return true
 	}
 	return false
@@ -96,43 +103,77 @@ func (n *naive) detach(key admission.WaiterKey) {
 // endWaits ends the waits whose time is over.
 func (n *naive) endWaits() {
 	now := n.leaseNow()
-	for _, w := range n.waiters {
-		if w.until <= now || w.detached != 0 && w.detached <= now {
+	ends := func(w *naiveWaiter) admission.Instant {
+		if w.detached != 0 {
+			return min(w.until, w.detached)
+		}
+		return w.until
+	}
+	over := deleteIf(n.waiters, func(w *naiveWaiter) bool { return ends(w) > now })
+	slices.SortStableFunc(over, func(a, b *naiveWaiter) int { return cmp.Compare(ends(a), ends(b)) })
+	for _, w := range over {
+		if slices.Contains(n.waiters, w) {
 			n.endShed(w)
+			n.seat(w.pool)
 		}
 	}
 }
 
-// endAnswered ends the waits of those that are refused however long they wait.
-func (n *naive) endAnswered(p *naivePool) {
-	for _, w := range n.waiters {
-		if w.pool == p && answered(n.waiterLimits(w, n.t)) {
-			n.endShed(w)
-		}
+// waiterHolds are what of its tenant's own holds the waiters of a source.
+func (n *naive) waiterHolds(p *naivePool, d *naiveDemand, source int, at admission.Instant) []naiveLimit {
+	w := n.queue(d, source)[0]
+	limits := n.ownLimits(p, d.tenant.id, d.lane, wantOf(w.op), at)
+	if len(limits) == 0 {
+		limits = n.shortBefore(d, w.seq, at)
+	}
+	return limits
+}
+
+// review ends the waits of those that a new policy refuses however long they wait.
+func (n *naive) review(p *naivePool) {
+	lost := n.waitersOf(p, func(w *naiveWaiter) bool { return answered(n.waiterLimits(w, n.t)) })
+	for _, w := range lost {
+		n.endShed(w)
 	}
 }
 
-// answered says whether a refusal is told at once.
+// answered says whether a refusal is told at once: waiting helps against none of
+// these limits.
 func answered(limits []naiveLimit) bool {
 	return slices.ContainsFunc(limits, func(l naiveLimit) bool {
 		return l.reason != admission.Paused && l.reason <= admission.BatchOnly
 	})
 }
 
-// waiterLimits are all that holds a waiter but its place in line.
+// waiterLimits are all that holds a waiter.
 func (n *naive) waiterLimits(w *naiveWaiter, at admission.Instant) []naiveLimit {
-	limits := n.limits(w.pool, w.op.Tenant, w.d.lane, wantOf(w.op), at)
-	limits = append(limits, n.duplicates(w.pool, w.op, at)...)
-	if n.atLock(w) {
-		limits = append(limits, n.lockLimit(w.pool, w.op))
+	p := w.pool
+	limits := n.limits(p, w.op.Tenant, w.d.lane, wantOf(w.op), at)
+	limits = append(limits, n.duplicates(p, w.op, at)...)
+	limits = append(limits, n.lockLimits(p, w.op, w.seq)...)
+	before := n.shortBefore(w.d, w.seq, at)
+	if by := n.reserver(p, at); by != nil && n.isBehind(w, by) {
+		before = append(before, n.reserved(p, by, at)...)
 	}
-	return limits
+	return p.behind(limits, before, w.d.lane, w.op.Cost)
+}
+
+// isBehind says whether a waiter comes after the one that reserves.
+func (n *naive) isBehind(w *naiveWaiter, by *naiveTurn) bool {
+	if w.d == by.d {
+		return w.seq > n.queue(by.d, by.source)[0].seq
+	}
+	class := n.share(w.pool, w.d)
+	place := naiveTurn{w.pool.rank(w.d.lane), class, w.pool.tag(w.d, class), math.MaxUint64, w.d, slotSource, nil}
+	return byTurn(place, *by) > 0
 }
 
 func (n *naive) endShed(w *naiveWaiter) {
-	n.end(w, &admission.AcquireResult{Decision: admission.Decision{
-		Shed: n.shed(w.d.lane, n.waiterLimits(w, n.t), n.t),
-	}})
+	shed := n.shed(w.d.lane, n.waiterLimits(w, n.t), n.t)
+	if shed.RetryAfter == 0 { // nothing holds it any more
+		shed.RetryAfter = time.Millisecond
+	}
+	n.end(w, &admission.AcquireResult{Decision: admission.Decision{Shed: shed}})
 }
 
 // end tells a waiter its result.

@@ -1,7 +1,6 @@
 package admission_test
 
 import (
-	"slices"
 	"time"
 
 	"github.com/admitd/admit/admission"
@@ -24,9 +23,9 @@ func (n *naive) depth(
 			}
 			for _, source := range []int{slotSource, rateSource} {
 				queue := n.queue(d, source)
-				if len(queue) > 0 && !ownLimit(n.ownLimits(p, t.id, lane, wantOf(queue[0].op), at)) {
+				if len(queue) > 0 && len(n.waiterHolds(p, d, source, at)) == 0 {
 					depth += int64(len(queue))
-					oldest = max(oldest, w.Sub(slices.MinFunc(queue, byAsked).askedAt))
+					oldest = max(oldest, w.Sub(queue[0].askedAt))
 				}
 			}
 			depth += n.reported(p, d, at)
@@ -40,13 +39,11 @@ func (n *naive) depth(
 	return depth, oldest
 }
 
-func byAsked(a, b *naiveWaiter) int { return int(a.askedAt - b.askedAt) }
-
 // willWait says whether an Acquire of this entry is demand: one that waits if it
 // has to, and that nothing of its tenant's own holds.
 func (n *naive) willWait(p *naivePool, ask *naiveAsk) bool {
 	op := ask.op
-	limits := append(n.ownLimits(p, op.Tenant, ask.d.lane, wantOf(op), n.t), n.lockLimits(p, op)...)
+	limits := append(n.ownLimits(p, op.Tenant, ask.d.lane, wantOf(op), n.t), n.lockLimits(p, op, n.seq+1)...)
 	limits = append(limits, n.duplicates(p, op, n.t)...)
 	return !ask.over && op.MaxWait > 0 && !ownLimit(limits) && !answered(limits)
 }

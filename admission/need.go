@@ -16,8 +16,8 @@ type need struct {
 	seq uint64
 }
 
-// oneEntry is what an entry needs.
-var oneEntry = need{cost: 1, seq: math.MaxUint64}
+// oneEntry is what an entry needs. No waiter of its own demand holds it.
+var oneEntry = need{cost: 1}
 
 func (a *Acquire) need() need {
 	return need{single: true, cost: a.Cost, slotless: a.RateOnly, lock: a.LockKey, job: a.DedupeKey, seq: math.MaxUint64}

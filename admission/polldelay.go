@@ -152,7 +152,7 @@ func (q *poll) nextLinger() (ends Wall, any bool) {
 // whoever reserves the pool's tokens does not come before.
 func (s *State) servable(q *poll, l *lane, k classKind, holder position, reserved bool) bool {
 	first, ok := q.first(l, k)
-	if !ok || reserved && positionAfter(first, holder) {
+	if !ok || reserved && (first.demand == holder.demand || positionAfter(first, holder)) {
 		return false
 	}
 	if q.tenant != nil {

@@ -12,7 +12,7 @@ import "math"
 // does.
 func (s *State) reservation(p *pool, now Instant) (holder position, ok bool) {
 	first, waits := p.firstWaiter()
-	if !waits {
+	if !waits || s.headWaiter(first.demand, first.source) == nil { // it has just ended
 		return first, false
 	}
 	return first, !first.demand.lane.tokensFree(s.costOf(first), now)

@@ -52,28 +52,11 @@ func (s *State) settleSeats() {
 	if len(s.unsettled) == 0 {
 		return
 	}
-	entering := s.entering[:0]
 	for _, d := range s.unsettled {
 		d.unsettled, d.aside = false, false
-		s.relinger(d)
-		for src := range sourceCount {
-			to, wakeAt := s.classify(d, src)
-			if to.ordered() && d.row.seats[src].seat != to && src < orderedSources {
-				entering = append(entering, entrant{s.headPlace(d, src), src, d})
-				continue
-			}
-			s.seatAt(d, src, to, wakeAt)
-		}
-		s.stand(d)
+		s.leaveSeats(d)
 	}
-	slices.SortFunc(entering, func(a, b entrant) int { return a.at.compare(b.at) })
-	for _, e := range entering {
-		to, wakeAt := s.classify(e.demand, e.source)
-		s.seatAt(e.demand, e.source, to, wakeAt)
-		s.stand(e.demand)
-	}
-	clear(entering)
-	s.entering = entering[:0]
+	s.enter()
 	clear(s.unsettled)
 	s.unsettled = s.unsettled[:0]
 }
@@ -81,17 +64,38 @@ func (s *State) settleSeats() {
 // reseat seats the demand at once; within a dispatch the order of grants decides
 // who comes first among equals.
 func (s *State) reseat(d *demand) {
+	s.leaveSeats(d)
+	s.enter()
+}
+
+// leaveSeats seats what of the demand is in no order, and lines up what enters one.
+func (s *State) leaveSeats(d *demand) {
 	s.relinger(d)
 	for src := range sourceCount {
 		if src == fromEntries && d.aside {
 			continue
 		}
-		if d.row.seats[src].seat != unseated || d.has(src) {
-			to, wakeAt := s.classify(d, src)
-			s.seatAt(d, src, to, wakeAt)
+		to, wakeAt := s.classify(d, src)
+		if to.ordered() && d.row.seats[src].seat != to && src < orderedSources {
+			s.leaveSeat(d, src)
+			s.entering = append(s.entering, entrant{s.headPlace(d, src), src, d})
+			continue
 		}
+		s.seatAt(d, src, to, wakeAt)
 	}
 	s.stand(d)
+}
+
+// enter seats those that enter an order.
+func (s *State) enter() {
+	slices.SortFunc(s.entering, func(a, b entrant) int { return a.at.compare(b.at) })
+	for _, e := range s.entering {
+		to, wakeAt := s.classify(e.demand, e.source)
+		s.seatAt(e.demand, e.source, to, wakeAt)
+		s.stand(e.demand)
+	}
+	clear(s.entering)
+	s.entering = s.entering[:0]
 }
 
 // seatAt moves a source to a seat. One that enters an order gets a place behind

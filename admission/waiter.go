@@ -321,7 +321,7 @@ func (s *State) reviewWaiters(p *pool) {
 	var lost []*waiter
 	s.waiters.Scan(func(row *waiterRow) bool {
 		w := row.waiter
-		if w.demand.tenant.pool == p && s.examine(w.demand, w.need(), s.t).reason.final() {
+		if w.demand.tenant.pool == p && s.examine(w.demand, w.need(), s.t).final {
 			lost = append(lost, w)
 		}
 		return true
@@ -342,9 +342,9 @@ func (s *State) endWaits() {
 				break
 			}
 			s.endWait(next.waiter, s.refusalOf(next.waiter))
+			s.settleSeats() // what held the next one may be gone
 		}
 	}
-	s.settleSeats()
 }
 
 // Ended returns how the waits that the last entry ended have ended, in the order

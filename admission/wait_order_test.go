@@ -1,0 +1,91 @@
+package admission
+
+import (
+	"testing"
+	"time"
+)
+
+func inLineFor(tenant string, cost int64) *Acquire {
+	return &Acquire{Pool: "p", Tenant: tenant, Cost: cost, MaxWait: time.Minute}
+}
+
+func perSecond(scope Scope, capacity int64) []BucketPolicy {
+	return []BucketPolicy{{Name: "rate", Scope: scope, Capacity: capacity, Refill: 1, Period: time.Second}}
+}
+
+// A pause does not let more wait than the pool's limits say.
+func TestWhatIsPausedWaitsWithinTheLimits(t *testing.T) {
+	s := tell(t, PoolPolicy{Limits: LimitsPolicy{WaitingPerTenant: 1}})
+	s.do(Pause{Pool: "p", Kind: TargetTenant, Name: "a"})
+	want(t, "the first is shed", s.acquire(inLineFor("a", 1)).Shed != nil, false)
+	shed := s.acquire(inLineFor("a", 1)).Shed
+	if shed == nil || shed.Reason != Paused || len(shed.Blocking) != 2 {
+		t.Errorf("the second: %+v", shed)
+	}
+}
+
+// A waiter that lacks its tenant's tokens does not hold the tenant's entries: when
+// those come is told as if it were not there.
+func TestEntriesAreToldNothingOfTheirTenantsWaiter(t *testing.T) {
+	s := tell(t, PoolPolicy{Buckets: perSecond(ScopeTenant, 3)})
+	s.acquire(&Acquire{Pool: "p", Tenant: "a", Cost: 3})
+	s.plan(in(0, "a", "k"))
+	s.acquire(inLineFor("a", 3))
+	held := s.Shedding(s.t, s.w, SheddingQuery{Pool: "p", HeldRows: 1}).Held
+	want(t, "retry after", held[0].RetryAfter, time.Second)
+	s.wait(time.Second)
+	want(t, "claims by then", len(s.poll(1)), 1)
+}
+
+// Who asks behind a waiter that reserves tokens is not told when they come, though
+// entries that lack them stand before both.
+func TestEntriesHideNoReservation(t *testing.T) {
+	s := tell(t, PoolPolicy{Buckets: perSecond(ScopePool, 3)})
+	s.plan(in(0, "a", "k"))
+	s.acquire(&Acquire{Pool: "p", Tenant: "c", Cost: 3})
+	s.acquire(inLineFor("b", 2))
+	results := s.do(&NextDue{Pool: "p", MaxItems: 1}, &Acquire{Pool: "p", Tenant: "b", Cost: 1})
+	shed := results[1].(*AcquireResult).Decision.Shed
+	if shed == nil || shed.RetryAfter != Absent {
+		t.Errorf("behind a reservation: %+v", shed)
+	}
+}
+
+// Within a tenant and lane waiters go before entries, and before what asks now,
+// also after one of them was served in the same entry.
+func TestWaitersGoFirstOfTheirTenant(t *testing.T) {
+	s := tell(t, PoolPolicy{MaxActive: 2})
+	one, two := s.granted("x"), s.granted("x")
+	s.plan(in(0, "a", "k"))
+	first, second := s.acquire(inLineFor("a", 1)), s.acquire(inLineFor("a", 1))
+	free := func(p Permit) *Release {
+		return &Release{Token: p.Token, Outcome: OutcomeDone, ActualCost: Absent, RetryAfter: Absent}
+	}
+	results := s.do(free(one), free(two), &NextDue{Pool: "p", MaxItems: 1}, &Acquire{Pool: "p", Tenant: "a", Cost: 1})
+	ends := s.Ended()
+	if len(ends) != 2 || ends[0].Waiter != first.Waiter || ends[1].Waiter != second.Waiter {
+		t.Errorf("waits that ended: %+v", ends)
+	}
+	want(t, "claims", len(results[2].(*NextDueResult).Claims), 0)
+	want(t, "who asks now is shed", results[3].(*AcquireResult).Decision.Shed != nil, true)
+}
+
+// Each wait that ends is told what holds it then: one that ended before it holds
+// nothing any more.
+func TestAWaitThatEndedReservesNothing(t *testing.T) {
+	s := tell(t, PoolPolicy{MaxActive: 1, Buckets: perSecond(ScopePool, 3)})
+	s.acquire(&Acquire{Pool: "p", Tenant: "x", Cost: 2, TTL: time.Hour, RateOnly: true})
+	s.granted("x")
+	s.acquire(&Acquire{Pool: "p", Tenant: "a", Cost: 3, MaxWait: 500 * time.Millisecond, RateOnly: true})
+	s.acquire(&Acquire{Pool: "p", Tenant: "b", Cost: 1, MaxWait: 600 * time.Millisecond})
+	s.wait(900 * time.Millisecond)
+	ends := s.Ended()
+	if len(ends) != 2 || ends[1].Tenant != "b" {
+		t.Fatalf("waits that ended: %+v", ends)
+	}
+	for _, l := range ends[1].Result.Decision.Shed.Blocking {
+		if l.Name == "rate" && l.RetryAfter == Absent {
+			t.Errorf("held by a wait that ended: %+v", l)
+		}
+	}
+}
