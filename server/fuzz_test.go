@@ -30,6 +30,8 @@ const (
 	kindReportDemand
 	kindRedrive
 	kindPurgeDead
+	kindPutTenants
+	kindExplain
 	kinds
 
 	made = 1 << 7
@@ -136,6 +138,7 @@ func (h *history) look(op admission.Op, r admission.Result) {
 	}
 	s := h.state.Shedding(h.entry.T, h.entry.W, q)
 	writeShedding(&s)
+	h.lookAround(q.Pool)
 	h.state.NextDueIn(q.Pool, h.entry.W)
 	h.state.Deadline()
 	writeQueueHealth(picture{pools: h.state.Health(h.entry.T, h.entry.W, "")})
@@ -147,6 +150,28 @@ func (h *history) look(op admission.Op, r admission.Result) {
 	}
 	if rows, failed := image.ListDead(q.Pool, admission.DeadFilter{}, admission.DeadPlace{}, 3); failed == nil {
 		writeDead(h.entry.Index, deadListing{size: 2}, rows)
+	}
+}
+
+// lookAround reads what operators read of a pool.
+func (h *history) lookAround(pool string) {
+	h.state.Limits(h.entry.T, pool)
+	if list, failed := h.state.ListTenants(h.entry.T, pool, "", 3); failed == nil {
+		writeTenants(h.entry.Index, tenantListing{pool: pool, size: 2}, list)
+	}
+	shot, failed := h.state.Picture(h.entry.T, h.entry.W, pool)
+	if failed != nil {
+		return
+	}
+	for row := range shot.All(admission.HeldFilter{}) {
+		writeHeld(row)
+	}
+	shot.Top(3, admission.HeldFilter{})
+}
+
+func (h *history) explain(q *admission.ExplainQuery) {
+	if e, failed := h.state.Explain(h.entry.T, h.entry.W, q); failed == nil {
+		writeExplanation(e)
 	}
 }
 
@@ -205,6 +230,13 @@ func (h *history) readOps(kind byte, data []byte) []admission.Op {
 		return one(readRedrive(from(in, &admitv1.RedriveRequest{})))
 	case kindPurgeDead:
 		return one(readPurgeDead(from(in, &admitv1.PurgeDeadRequest{})))
+	case kindPutTenants:
+		return one(readPutTenants(from(in, &admitv1.PutTenantsRequest{})))
+	case kindExplain:
+		if q, err := readExplain(from(in, &admitv1.ExplainRequest{})); err == nil {
+			h.explain(q)
+		}
+		return nil
 	case kindApplyPolicy:
 		return one(readApplyPolicy(from(in, &admitv1.ApplyPolicyRequest{})))
 	case kindPause:

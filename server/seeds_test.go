@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/binary"
 	"math"
+	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -49,7 +50,7 @@ func (s *seed) sleep(d time.Duration) {
 // seedHistories run the main job, with the edges of what is allowed.
 func seedHistories() [][]byte {
 	var all [][]byte
-	for _, write := range []func(*seed){seedPermits, seedDueWork, seedRetries, seedDead, seedPolicies, seedChoices} {
+	for _, write := range []func(*seed){seedPermits, seedDueWork, seedRetries, seedDead, seedPolicies, seedTenants, seedDrain, seedChoices} {
 		var s seed
 		write(&s)
 		all = append(all, s.data)
@@ -181,6 +182,54 @@ func seedPolicies(s *seed) {
 	lowered.Pools[0].Categories = nil
 	s.send(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: lowered})
 	s.send(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: &admitv1.Policy{}})
+}
+
+// seedTenants gives tenants rows of their own, takes them away again, and asks why
+// they wait.
+func seedTenants(s *seed) {
+	put := func(rows ...*admitv1.TenantPut) {
+		s.send(kindPutTenants, &admitv1.PutTenantsRequest{Pool: "email", Rows: rows})
+	}
+	row := &admitv1.Tenant{
+		Id: "acme", Weight: proto.Int64(1_000_000), PreferredActive: proto.Int64(1), MaxActive: proto.Int64(1),
+		LaneMaxActive: map[string]int64{"marketing": 1}, Buckets: map[string]*admitv1.BucketOverride{"fair-use": {Capacity: proto.Int64(1)}},
+	}
+	s.acquire(2)
+	put(&admitv1.TenantPut{Tenant: row}, &admitv1.TenantPut{Tenant: &admitv1.Tenant{Id: "new"}})
+	s.send(kindAcquire, &admitv1.AcquireRequest{
+		Pool: "email", Tenant: "acme", Category: "newsletter", RequestId: "w", MaxWait: durationpb.New(time.Minute),
+	})
+	s.send(kindReportDemand, &admitv1.ReportDemandRequest{Pool: "email", Tenant: "new", Backlog: 3})
+	s.send(kindExplain, &admitv1.ExplainRequest{Pool: "email", Tenant: "acme", RequestId: "w"})
+	s.send(kindExplain, &admitv1.ExplainRequest{Pool: "email", Tenant: "stranger", Category: "otp", DedupeKey: "j", LockKey: "l"})
+	s.send(kindExplain, &admitv1.ExplainRequest{Permit: goodToken})
+	row.Buckets["fair-use"] = &admitv1.BucketOverride{Blocked: true}
+	put(&admitv1.TenantPut{Tenant: row})
+	for i := range 6 {
+		s.send(kindAcquire, &admitv1.AcquireRequest{Pool: "email", Tenant: "t" + strconv.Itoa(i), DedupeKey: "j", LockKey: "l"})
+	}
+	put(&admitv1.TenantPut{Tenant: &admitv1.Tenant{Id: "acme"}, Remove: true}, &admitv1.TenantPut{Tenant: &admitv1.Tenant{Id: "new"}, Remove: true})
+	s.sleep(time.Hour)
+}
+
+// seedDrain takes a lane and then the pool away while they hold something, and
+// brings the pool back.
+func seedDrain(s *seed) {
+	s.send(kindSchedule, &admitv1.ScheduleRequest{Pool: "email", Entries: []*admitv1.EntrySpec{
+		{Tenant: "acme", Key: "a", Category: "newsletter"}, {Tenant: "acme", Key: "b", Category: "otp"},
+	}})
+	s.acquire(1)
+	less := testPolicy()
+	less.Pools[0].Lanes, less.Pools[0].Categories = less.Pools[0].Lanes[:1], map[string]string{"otp": "transactional"}
+	s.send(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: less, Drain: true})
+	s.send(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: &admitv1.Policy{}, Drain: true})
+	s.acquire(1)
+	s.poll(1000)
+	s.send(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: testPolicy()})
+	s.poll(1000)
+	s.release(&admitv1.ReleaseRequest{})
+	s.send(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: &admitv1.Policy{}, Drain: true})
+	s.sleep(48 * time.Hour)
 }
 
 // seedChoices let fill make each kind of message.
