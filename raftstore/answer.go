@@ -16,14 +16,17 @@ func (t *term) answer(st *admission.State, p *proposal, e admission.Entry, resul
 			}
 			continue
 		}
+		place := Place{Index: e.Index, Position: i}
+		var parts []Place
 		if it.whole != nil {
-			if result = it.whole.add(it.offset, result.(*admission.ScheduleResult)); result == nil {
+			if result = it.whole.add(it.offset, result.(*admission.ScheduleResult), place); result == nil {
 				it.call.finish()
 				continue
 			}
+			parts = it.whole.places
 		}
 		a := &it.call.answers[it.place]
-		*a = Answer{Result: result, NextDueIn: admission.Absent, Index: e.Index, Position: i}
+		*a = Answer{Result: result, NextDueIn: admission.Absent, Place: place, Parts: parts}
 		if n, ok := e.Ops[i].(*admission.NextDue); ok {
 			a.NextDueIn = st.NextDueIn(n.Pool, e.W)
 		}
@@ -88,7 +91,8 @@ func ifKnown(err *admission.Error, q admission.SheddingQuery) admission.Shedding
 
 // add puts a part's results in their place. It returns the whole's result with
 // the last part, before that nil.
-func (w *wholeSchedule) add(offset int, part *admission.ScheduleResult) admission.Result {
+func (w *wholeSchedule) add(offset int, part *admission.ScheduleResult, at Place) admission.Result {
+	w.places = append(w.places, at)
 	w.left--
 	if part.Err != nil {
 		w.failed++

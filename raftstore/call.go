@@ -33,15 +33,32 @@ type Answer struct {
 	Shedding *admission.Shedding
 	// NextDueIn is the time until more is due, for a NextDue, or Absent.
 	NextDueIn time.Duration
-	// Index is the log index of the decision, or of the state that refused.
-	Index uint64
-	// Position is the operation's place in that entry.
-	Position int
+	// Place is where it was decided. Parts are the places of a Schedule that took
+	// several, in the order of its entries; Place is then the last one's.
+	Place
+	Parts []Place
 	// DryRun says that nothing was changed: a grant is one that would be.
 	DryRun bool
 	// Waited is how long an Acquire was in line, 0 if it was not.
 	Waited time.Duration
 }
+
+// Place is where in the log something was decided.
+type Place struct {
+	// Index is the log index of the decision, or of the state that refused.
+	Index uint64
+	// Position is the operation's place in that entry, or OffLog where it is in none.
+	// Where a wait ended it is the end's place among those of the entry.
+	Position int
+	// WaitEnd says that a wait ended there.
+	WaitEnd bool
+}
+
+// OffLog is the Position of what was decided without a log entry.
+const OffLog = -1
+
+// offLog is the place of what a state decides by itself.
+func offLog(st *admission.State) Place { return Place{Index: st.Index(), Position: OffLog} }
 
 // call is one Do on its way through the log.
 type call struct {
@@ -90,6 +107,7 @@ type item struct {
 // wholeSchedule puts the results of a Schedule's parts together.
 type wholeSchedule struct {
 	result admission.ScheduleResult
+	places []Place
 	// left are the parts without a result; failed had an error for all entries.
 	left, failed int
 	parts        int

@@ -80,7 +80,7 @@ func (t *term) refuse(ctx context.Context, reqs []Request, answers []Answer) (re
 				res.Decision.Permit.Lane, _ = st.LaneOf(a.Pool, a.Tenant, a.Category)
 			}
 			refused++
-			answers[i] = Answer{Result: res, NextDueIn: admission.Absent, Index: st.Index(), DryRun: r.DryRun}
+			answers[i] = Answer{Result: res, NextDueIn: admission.Absent, Place: offLog(st), DryRun: r.DryRun}
 			q := ifKnown(res.Err, admission.SheddingQuery{Pool: a.Pool, Tenant: a.Tenant})
 			answers[i].Shedding = buildShedding(st, at, w, q, sheds)
 		}
@@ -222,7 +222,7 @@ func (t *term) idle(op *admission.NextDue, heldRows int) Answer {
 	t.s.fsm.read(func(st *admission.State) {
 		call := st.Idle(op)
 		a.Result = call
-		a.Index = st.Index()
+		a.Place = offLog(st)
 		a.NextDueIn = st.NextDueIn(op.Pool, w)
 		shedding := st.Shedding(at, w, admission.SheddingQuery{Pool: op.Pool, HeldRows: heldRows, Call: call})
 		a.Shedding = &shedding

@@ -39,6 +39,11 @@ type fsm struct {
 	restored func()
 	// installs are the snapshots that a leader installed since the log last grew.
 	installs atomic.Int32
+
+	// seen is the index of the last entry that raft showed, one of raft's own or not.
+	seen  atomic.Uint64
+	steps steps
+
 	// broken is why no entry may be applied any more; refused are the snapshots
 	// that could not be restored, and why.
 	broken, refused error
@@ -58,6 +63,8 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 			responses[i] = err
 		}
 	}
+	f.seen.Store(logs[len(logs)-1].Index)
+	f.steps.done()
 	f.grown(f.entries, f.bytes)
 	return responses
 }
@@ -111,6 +118,7 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 	f.st = st
 	f.entries, f.bytes = 0, 0
 	f.metrics.appliedIndex.Set(float64(st.Index()))
+	f.steps.done()
 	if !f.live.Load() {
 		return nil
 	}

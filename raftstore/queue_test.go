@@ -179,12 +179,17 @@ func TestSchedulesAreSplitInOrder(t *testing.T) {
 		for i := range part.Entries {
 			part.Entries[i] = admission.ScheduledEntry{Status: admission.Scheduled, Reason: admission.Reason(it.offset / partEntries)}
 		}
-		result = it.whole.add(it.offset, part)
+		result = it.whole.add(it.offset, part, Place{Index: 9, Position: it.offset / partEntries})
 	}
 	entries := result.(*admission.ScheduleResult).Entries
 	for i, e := range entries {
 		if e.Status != admission.Scheduled || int(e.Reason) != i/partEntries {
 			t.Fatalf("entry %d has the result of part %d", i, e.Reason)
+		}
+	}
+	for i, p := range items[0].whole.places {
+		if p != (Place{Index: 9, Position: i}) {
+			t.Errorf("part %d was decided at %v", i, p)
 		}
 	}
 	if len(entries) != 1000 || len(c.answers) != 1 {
@@ -199,7 +204,7 @@ func TestErrorsOfScheduleParts(t *testing.T) {
 		w.result.Entries = make([]admission.ScheduledEntry, len(parts))
 		var r admission.Result
 		for i, p := range parts {
-			r = w.add(i, p)
+			r = w.add(i, p, Place{})
 		}
 		return r.(*admission.ScheduleResult)
 	}

@@ -137,7 +137,7 @@ func (t *term) look(op *admission.ReportDemand) (a Answer, key reportKey) {
 	t.s.fsm.read(func(st *admission.State) {
 		lane, failed := st.LaneOf(op.Pool, op.Tenant, op.Category)
 		key = reportKey{op.Pool, op.Tenant, lane}
-		a = Answer{Result: &admission.ReportResult{Err: failed}, NextDueIn: admission.Absent, Index: st.Index()}
+		a = Answer{Result: &admission.ReportResult{Err: failed}, NextDueIn: admission.Absent, Place: offLog(st)}
 		if q := ifKnown(failed, admission.SheddingQuery{Pool: op.Pool, Tenant: op.Tenant}); q.Pool != "" {
 			shedding := st.Shedding(at, w, q)
 			a.Shedding = &shedding

@@ -44,6 +44,7 @@ type Store struct {
 	transfers transfers
 	// changing is taken by who changes the members.
 	changing chan struct{}
+	confirms confirms
 	// grown asks for a snapshot.
 	grown chan struct{}
 
@@ -58,6 +59,7 @@ type Store struct {
 
 	mu      sync.Mutex
 	changed chan struct{}
+	led     chan struct{}
 	fatal   error
 	// down is raft's shutdown, which can be waited for but once.
 	down raft.Future
@@ -200,6 +202,7 @@ func (s *Store) close() error {
 	}
 	var err error
 	if s.running() != nil {
+		s.confirms.close(s.failed)
 		s.mu.Lock()
 		down := s.shutDownLocked()
 		s.mu.Unlock()

@@ -15,6 +15,8 @@ import (
 // proposes them.
 type term struct {
 	s *Store
+	// number is raft's number of the term.
+	number uint64
 	// t0 is what cluster time was when the clock showed start.
 	t0    admission.Instant
 	start clock.Reading
@@ -41,11 +43,13 @@ type term struct {
 // openTerm makes this node a leader that is ready: all that was committed is
 // applied, and time runs on from where it stopped.
 func openTerm(s *Store) (*term, error) {
+	number := s.raft.CurrentTerm()
 	if err := s.await(s.raft.Barrier(0).Error); err != nil {
 		return nil, fmt.Errorf("apply what was committed: %w", err)
 	}
 	t := &term{
 		s:        s,
+		number:   number,
 		wake:     make(chan struct{}, 1),
 		returned: make(chan *proposal, maxInFlight),
 		lastID:   randomID(),
@@ -56,6 +60,9 @@ func openTerm(s *Store) (*term, error) {
 	t.start = s.clk.Now()
 	if err := t.propose(gap); err != nil {
 		return nil, fmt.Errorf("open a term: %w", err)
+	}
+	if s.raft.CurrentTerm() != number {
+		return nil, fmt.Errorf("open a term: %w", raft.ErrLeadershipLost)
 	}
 	s.fsm.read(func(st *admission.State) { t.t0, _ = st.Now() })
 	return t, nil

@@ -1,7 +1,6 @@
 package raftstore
 
 import (
-	"context"
 	"errors"
 
 	"github.com/admitd/admit/admission"
@@ -11,28 +10,34 @@ import (
 // leader's present time, or on a node that does not lead with that of the last
 // entry. fn must neither block nor keep the state.
 func (s *Store) View(fn func(st *admission.State, at admission.Instant, w admission.Wall)) {
+	s.ViewAt(ReadPoint{}, fn)
+}
+
+// ViewAt is View at a point that this node has reached: where it does not lead, the
+// time is that of the point.
+func (s *Store) ViewAt(p ReadPoint, fn func(st *admission.State, at admission.Instant, w admission.Wall)) {
 	t := s.term.Load()
 	s.fsm.read(func(st *admission.State) {
-		at, w := st.Now()
-		if t != nil {
-			at, w = t.now()
-		}
+		at, w := s.present(st, t, p)
 		fn(st, at, w)
 	})
 }
 
-// Image returns a picture of the applied state that nothing changes any more,
-// for reads that take long. Errors: ctx's own, and those of a node that is not
-// ready as for Do.
-func (s *Store) Image(ctx context.Context) (*admission.Image, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// present returns the time at which to look at the state: the leader's own, or that
+// of the point, or if that is older or none the last entry's.
+func (s *Store) present(st *admission.State, t *term, p ReadPoint) (admission.Instant, admission.Wall) {
+	if t != nil {
+		return t.now()
 	}
-	if _, err := s.leading(); err != nil {
-		return nil, err
+	if at, w := st.Now(); p.T < at {
+		return at, w
 	}
-	return s.fsm.image(), nil
+	return p.T, p.W
 }
+
+// Image returns a picture of the applied state that nothing changes any more,
+// for reads that take long.
+func (s *Store) Image() *admission.Image { return s.fsm.image() }
 
 // Ready says whether this node leads, has opened its term, and has applied all
 // that was committed before.
@@ -76,16 +81,14 @@ func (s *Store) countRefusal(err error) error {
 	return err
 }
 
-// Picture returns who is held back in a pool at this moment, to be read for as long
-// as it takes: nothing changes it. It is made in no time, however many are held.
-func (s *Store) Picture(pool string) (*admission.Picture, error) {
+// Picture returns who is held back in a pool at this moment, or at a point that this
+// node has reached, to be read for as long as it takes: nothing changes it. It is
+// made in no time, however many are held.
+func (s *Store) Picture(point ReadPoint, pool string) (*admission.Picture, error) {
 	t := s.term.Load()
 	s.fsm.mu.Lock() // as for a snapshot
 	defer s.fsm.mu.Unlock()
-	at, w := s.fsm.st.Now()
-	if t != nil {
-		at, w = t.now()
-	}
+	at, w := s.present(s.fsm.st, t, point)
 	p, err := s.fsm.st.Picture(at, w, pool)
 	if err != nil {
 		return nil, err

@@ -188,11 +188,13 @@ func (t *term) detach(keys ...admission.WaiterKey) {
 // caller holds the read lock.
 func (t *term) endWaits(st *admission.State, e admission.Entry) {
 	at, _ := st.Now()
-	for _, end := range st.Ended() {
+	for i, end := range st.Ended() {
 		items, since := t.waits.end(end.Waiter)
 		for _, it := range items {
 			a := &it.call.answers[it.place]
-			*a = Answer{Result: end.Result, NextDueIn: admission.Absent, Index: e.Index, Waited: t.s.clk.Now().Since(since)}
+			*a = Answer{
+				Result: end.Result, NextDueIn: admission.Absent, Place: Place{e.Index, i, true}, Waited: t.s.clk.Now().Since(since),
+			}
 			q := admission.SheddingQuery{Pool: end.Pool, Tenant: end.Tenant}
 			a.Shedding = buildShedding(st, at, e.W, q, t.sheds)
 			it.call.finish()

@@ -4,12 +4,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/admitd/admit/admission"
+	"github.com/admitd/admit/raftstore"
 )
 
 // stateCollector shows the state of the pools as of the scrape. It keeps
 // nothing: a pool that goes takes its series along.
 type stateCollector struct {
-	store Store
+	replica Replica
 
 	revision, permits, depth, oldest, lanePaused *prometheus.Desc
 	waiting, yielding                            *prometheus.Desc
@@ -18,12 +19,12 @@ type stateCollector struct {
 	limitUsed, limitCapacity                     *prometheus.Desc
 }
 
-func newStateCollector(store Store) *stateCollector {
+func newStateCollector(replica Replica) *stateCollector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("admit_"+name, help, labels, nil)
 	}
 	return &stateCollector{
-		store:    store,
+		replica:  replica,
 		revision: desc("policy_revision", "Revision of the policy in force, 0 before the first."),
 		permits:  desc("permits_active", "Live permits.", "pool", "lane"),
 		depth: desc("lane_depth", "Entries that are due and unclaimed, requests in line and reported demand, held by the pool's own limits alone.",
@@ -61,7 +62,7 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	var pools []admission.PoolHealth
 	var revision int64
 	limits := map[string][]admission.LimitUse{}
-	c.store.View(func(st *admission.State, at admission.Instant, w admission.Wall) {
+	c.replica.ViewAt(raftstore.ReadPoint{}, func(st *admission.State, at admission.Instant, w admission.Wall) {
 		_, revision, _ = st.Policy()
 		pools = st.Health(at, w, "")
 		for _, p := range pools {

@@ -26,6 +26,17 @@ const brokenField = protowire.MaxValidNumber
 
 type markingCodec struct{ encoding.CodecV2 }
 
+// encoded is an answer that is encoded already.
+type encoded []byte
+
+// Marshal encodes a message, unless that is done.
+func (c markingCodec) Marshal(v any) (mem.BufferSlice, error) {
+	if data, done := v.(encoded); done {
+		return mem.BufferSlice{mem.SliceBuffer(data)}, nil
+	}
+	return c.CodecV2.Marshal(v)
+}
+
 func newMarkingCodec() encoding.CodecV2 {
 	return markingCodec{encoding.GetCodecV2(protocodec.Name)}
 }

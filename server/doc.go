@@ -15,7 +15,11 @@
 //     is a decision in an answer. What an error's cause looked like inside is
 //     logged and never sent.
 //   - server.go puts it together: limits of the transport, interceptors, health,
-//     reflection. It starts no goroutine but health's, which Close waits for.
+//     reflection. It starts no goroutine but those that follow the store, which
+//     Stop waits for.
+//   - router.go and forward_service.go have the leader decide what this node can't,
+//     by way of package forward; reads.go lets reads wait until this node knows all
+//     that the leader knew when they began.
 //   - metrics.go counts decisions; collector.go shows the state at each scrape.
 //     No label ever holds a tenant or a key.
 package server

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	forwardv1 "github.com/admitd/admit/proto/admit/forward/v1"
 	"github.com/admitd/admit/raftstore"
 )
 
@@ -49,8 +50,12 @@ type contextStream struct {
 
 func (s *contextStream) Context() context.Context { return s.ctx }
 
-// streamInterceptor ends streams with the drain.
-func (d *drain) streamInterceptor(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+// streamInterceptor ends streams with the drain. One that forwards calls ends by
+// itself when they have.
+func (d *drain) streamInterceptor(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if info.FullMethod == forwardv1.ForwardService_Forward_FullMethodName {
+		return handler(srv, stream)
+	}
 	ctx, end := d.wait(stream.Context(), true)
 	defer end()
 	err := handler(srv, &contextStream{stream, ctx})

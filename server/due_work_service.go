@@ -11,30 +11,31 @@ import (
 type dueWorkService struct {
 	admitv1.UnsafeDueWorkServiceServer
 	store Store
+	reads reads
 	// listing has a place for each list that may be made at a time. A list goes
 	// through all entries: many at once would leave decisions no time, and would
 	// be made even for callers that have long gone.
 	listing chan struct{}
 }
 
-func newDueWorkService(store Store) *dueWorkService {
-	return &dueWorkService{store: store, listing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4))}
+func newDueWorkService(store Store, reads reads) *dueWorkService {
+	return &dueWorkService{store: store, reads: reads, listing: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4))}
 }
 
 // image returns the picture to make a list of, once it is the list's turn. The
 // caller calls done after that.
-func (s *dueWorkService) image(ctx context.Context) (im *admission.Image, done func(), err error) {
+func (s *dueWorkService) image(ctx context.Context, stale bool) (im *admission.Image, old age, done func(), err error) {
 	select {
 	case s.listing <- struct{}{}:
 	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+		return nil, nil, nil, ctx.Err()
 	}
 	done = func() { <-s.listing }
-	if im, err = s.store.Image(ctx); err != nil {
+	if im, old, err = s.reads.image(ctx, stale); err != nil {
 		done()
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return im, done, nil
+	return im, old, done, nil
 }
 
 func (s *dueWorkService) Schedule(ctx context.Context, in *admitv1.ScheduleRequest) (*admitv1.ScheduleResponse, error) {
@@ -57,14 +58,14 @@ func (s *dueWorkService) Unschedule(ctx context.Context, in *admitv1.UnscheduleR
 	if err != nil {
 		return nil, err
 	}
-	_, res, err := do[*admission.UnscheduleResult](ctx, s.store, op)
+	answer, res, err := do[*admission.UnscheduleResult](ctx, s.store, op)
 	if err != nil {
 		return nil, err
 	}
 	if res.Err != nil {
 		return nil, res.Err
 	}
-	return &admitv1.UnscheduleResponse{WasClaimed: res.WasClaimed}, nil
+	return &admitv1.UnscheduleResponse{WasClaimed: res.WasClaimed, Decided: writePlace(answer.Place)}, nil
 }
 
 func (s *dueWorkService) ListEntries(ctx context.Context, in *admitv1.ListEntriesRequest) (*admitv1.ListEntriesResponse, error) {
@@ -72,7 +73,7 @@ func (s *dueWorkService) ListEntries(ctx context.Context, in *admitv1.ListEntrie
 	if err != nil {
 		return nil, err
 	}
-	image, done, err := s.image(ctx)
+	image, old, done, err := s.image(ctx, in.GetStale())
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,9 @@ func (s *dueWorkService) ListEntries(ctx context.Context, in *admitv1.ListEntrie
 	if failed != nil {
 		return nil, failed
 	}
-	return writeEntries(image.Header().Index, l, rows), nil
+	out := writeEntries(image.Header().Index, l, rows)
+	out.Age = old
+	return out, nil
 }
 
 func (s *dueWorkService) ListDead(ctx context.Context, in *admitv1.ListDeadRequest) (*admitv1.ListDeadResponse, error) {
@@ -89,7 +92,7 @@ func (s *dueWorkService) ListDead(ctx context.Context, in *admitv1.ListDeadReque
 	if err != nil {
 		return nil, err
 	}
-	image, done, err := s.image(ctx)
+	image, old, done, err := s.image(ctx, in.GetStale())
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +101,12 @@ func (s *dueWorkService) ListDead(ctx context.Context, in *admitv1.ListDeadReque
 	if failed != nil {
 		return nil, failed
 	}
-	return writeDead(image.Header().Index, l, rows), nil
+	out := writeDead(image.Header().Index, l, rows)
+	out.Age = old
+	return out, nil
 }
 
-func (s *dueWorkService) GetEntry(_ context.Context, in *admitv1.GetEntryRequest) (*admitv1.GetEntryResponse, error) {
+func (s *dueWorkService) GetEntry(ctx context.Context, in *admitv1.GetEntryRequest) (*admitv1.GetEntryResponse, error) {
 	pool, tenant, key, err := readGetEntry(in)
 	if err != nil {
 		return nil, err
@@ -109,14 +114,17 @@ func (s *dueWorkService) GetEntry(_ context.Context, in *admitv1.GetEntryRequest
 	var e admission.ListedEntry
 	var failed *admission.Error
 	var index uint64
-	s.store.View(func(st *admission.State, _ admission.Instant, _ admission.Wall) {
+	old, err := s.reads.view(ctx, in.GetStale(), func(st *admission.State, _ admission.Instant, _ admission.Wall) {
 		index = st.Index()
 		e, failed = st.GetEntry(pool, tenant, key)
 	})
+	if err != nil {
+		return nil, err
+	}
 	if failed != nil {
 		return nil, failed
 	}
-	return &admitv1.GetEntryResponse{Entry: writeEntry(e), LogIndex: index}, nil
+	return &admitv1.GetEntryResponse{Entry: writeEntry(e), LogIndex: index, Age: old}, nil
 }
 
 func (s *dueWorkService) Redrive(ctx context.Context, in *admitv1.RedriveRequest) (*admitv1.RedriveResponse, error) {
@@ -125,7 +133,7 @@ func (s *dueWorkService) Redrive(ctx context.Context, in *admitv1.RedriveRequest
 		return nil, err
 	}
 	pool, filter := op.Pool, op.Filter
-	_, res, err := do[*admission.DeadResult](ctx, s.store, op)
+	answer, res, err := do[*admission.DeadResult](ctx, s.store, op)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +141,7 @@ func (s *dueWorkService) Redrive(ctx context.Context, in *admitv1.RedriveRequest
 		return nil, res.Err
 	}
 	next := cursorToken(redriveKind, pool, filter, res.Next)
-	return &admitv1.RedriveResponse{Redriven: int32(res.Count), NextPageToken: next}, nil
+	return &admitv1.RedriveResponse{Redriven: int32(res.Count), NextPageToken: next, Decided: writePlace(answer.Place)}, nil
 }
 
 func (s *dueWorkService) PurgeDead(ctx context.Context, in *admitv1.PurgeDeadRequest) (*admitv1.PurgeDeadResponse, error) {
@@ -142,7 +150,7 @@ func (s *dueWorkService) PurgeDead(ctx context.Context, in *admitv1.PurgeDeadReq
 		return nil, err
 	}
 	pool, filter := op.Pool, op.Filter
-	_, res, err := do[*admission.DeadResult](ctx, s.store, op)
+	answer, res, err := do[*admission.DeadResult](ctx, s.store, op)
 	if err != nil {
 		return nil, err
 	}
@@ -150,5 +158,5 @@ func (s *dueWorkService) PurgeDead(ctx context.Context, in *admitv1.PurgeDeadReq
 		return nil, res.Err
 	}
 	next := cursorToken(purgeKind, pool, filter, res.Next)
-	return &admitv1.PurgeDeadResponse{Purged: int32(res.Count), NextPageToken: next}, nil
+	return &admitv1.PurgeDeadResponse{Purged: int32(res.Count), NextPageToken: next, Decided: writePlace(answer.Place)}, nil
 }

@@ -10,7 +10,7 @@ import (
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
-func (s *statusService) Explain(_ context.Context, in *admitv1.ExplainRequest) (*admitv1.ExplainResponse, error) {
+func (s *statusService) Explain(ctx context.Context, in *admitv1.ExplainRequest) (*admitv1.ExplainResponse, error) {
 	q, err := readExplain(in)
 	if err != nil {
 		return nil, err
@@ -19,13 +19,16 @@ func (s *statusService) Explain(_ context.Context, in *admitv1.ExplainRequest) (
 		e      *admission.Explanation
 		failed *admission.Error
 	)
-	s.store.View(func(st *admission.State, at admission.Instant, w admission.Wall) {
+	old, err := s.reads.view(ctx, in.GetStale(), func(st *admission.State, at admission.Instant, w admission.Wall) {
 		e, failed = st.Explain(at, w, q)
 	})
+	if err != nil {
+		return nil, err
+	}
 	if failed != nil {
 		return nil, failed
 	}
-	return &admitv1.ExplainResponse{Explanation: writeExplanation(e)}, nil
+	return &admitv1.ExplainResponse{Explanation: writeExplanation(e), Age: old}, nil
 }
 
 func writeExplanation(e *admission.Explanation) *admitv1.Explanation {

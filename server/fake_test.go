@@ -23,6 +23,12 @@ type fakeStore struct {
 	changed chan struct{}
 	// fail is what every call answers, if set.
 	fail error
+	// leader is who leads instead.
+	leader raftstore.Leader
+	// reached are the points that reads waited for.
+	reached []raftstore.ReadPoint
+	// age is that of stale reads.
+	age time.Duration
 	// answer replaces the state's answers, if set.
 	answer func(raftstore.Request) raftstore.Answer
 	// park makes calls wait for their context, as an idle poll does; it is closed
@@ -69,7 +75,7 @@ func (f *fakeStore) Do(ctx context.Context, reqs ...raftstore.Request) ([]raftst
 func (f *fakeStore) apply(r raftstore.Request) raftstore.Answer {
 	f.index++
 	results := f.state.Apply(admission.Entry{Index: f.index, T: f.at, W: f.wall, Ops: []admission.Op{r.Op}})
-	a := raftstore.Answer{Result: results[0], Index: f.index, NextDueIn: admission.Absent}
+	a := raftstore.Answer{Result: results[0], Place: raftstore.Place{Index: f.index}, NextDueIn: admission.Absent}
 	q := admission.SheddingQuery{HeldRows: r.HeldRows}
 	switch op := r.Op.(type) {
 	case *admission.Acquire:
@@ -98,29 +104,50 @@ func (f *fakeStore) NextDue(ctx context.Context, req raftstore.Request, maxWait 
 	return answers[0], nil
 }
 
-func (f *fakeStore) View(fn func(*admission.State, admission.Instant, admission.Wall)) {
+func (f *fakeStore) ReadPoint(context.Context) (raftstore.ReadPoint, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fn(f.state, f.at, f.wall)
-}
-
-func (f *fakeStore) Image(context.Context) (*admission.Image, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.fail != nil {
-		return nil, f.fail
+	if !f.ready {
+		return raftstore.ReadPoint{}, raftstore.ErrNoQuorum
 	}
-	return f.state.Snapshot(), nil
+	return raftstore.ReadPoint{Index: f.index, T: f.at, W: f.wall}, f.fail
 }
 
-func (f *fakeStore) Picture(pool string) (*admission.Picture, error) {
+func (f *fakeStore) Reach(ctx context.Context, p raftstore.ReadPoint) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p, err := f.state.Picture(f.at, f.wall, pool)
+	f.reached = append(f.reached, p)
+	return nil
+}
+
+func (f *fakeStore) Age() time.Duration { return f.age }
+
+func (f *fakeStore) ViewAt(p raftstore.ReadPoint, fn func(*admission.State, admission.Instant, admission.Wall)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fn(f.state, max(f.at, p.T), max(f.wall, p.W))
+}
+
+func (f *fakeStore) Image() *admission.Image {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state.Snapshot()
+}
+
+func (f *fakeStore) Picture(p raftstore.ReadPoint, pool string) (*admission.Picture, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	picture, err := f.state.Picture(max(f.at, p.T), max(f.wall, p.W), pool)
 	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	return picture, nil
+}
+
+func (f *fakeStore) Leader() raftstore.Leader {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.leader
 }
 
 func (f *fakeStore) Ready() bool {

@@ -353,7 +353,8 @@ func TestEveryReasonOfTheCoreHasOneInTheAPI(t *testing.T) {
 }
 
 func TestListsWaitForTheirTurn(t *testing.T) {
-	s := newDueWorkService(newFakeStore())
+	store := newFakeStore()
+	s := newDueWorkService(store, reads{store, &router{}})
 	for range cap(s.listing) {
 		s.listing <- struct{}{}
 	}

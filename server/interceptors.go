@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
@@ -16,32 +17,54 @@ import (
 // interceptors go round each handler, outermost first: metrics and the log see
 // every call as its caller does; errors become statuses within them; who is not
 // known comes no further; innermost a panic becomes an error like others.
-func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics, drain *drain, gate checkpoint) []grpc.ServerOption {
+func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics, drain *drain, gate checkpoint, router *router) []grpc.ServerOption {
 	logger := callLogger(log)
-	opts := []logging.Option{
-		logging.WithLogOnEvents(logging.FinishCall),
-		logging.WithLevels(logLevel),
-		logging.WithDurationField(logging.DurationToDurationField),
-		logging.WithDisableLoggingFields(logging.ComponentFieldKey, logging.MethodTypeFieldKey, logging.SystemTag[0]),
-	}
-	onPanic := recovery.WithRecoveryHandler(panicError)
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(
 			calls.UnaryServerInterceptor(),
-			logging.UnaryServerInterceptor(logger, opts...),
+			logging.UnaryServerInterceptor(logger, callLogging...),
 			statusInterceptor,
 			gate.unary,
 			decodeInterceptor,
+			router.unary,
 			recovery.UnaryServerInterceptor(onPanic),
 		),
 		grpc.ChainStreamInterceptor(
 			calls.StreamServerInterceptor(),
-			logging.StreamServerInterceptor(logger, opts...),
+			logging.StreamServerInterceptor(logger, callLogging...),
 			drain.streamInterceptor,
 			statusStreamInterceptor,
 			gate.stream,
 			recovery.StreamServerInterceptor(onPanic),
 		),
+	}
+}
+
+var (
+	callLogging = []logging.Option{
+		logging.WithLogOnEvents(logging.FinishCall),
+		logging.WithLevels(logLevel),
+		logging.WithDurationField(logging.DurationToDurationField),
+		logging.WithDisableLoggingFields(logging.ComponentFieldKey, logging.MethodTypeFieldKey, logging.SystemTag[0]),
+	}
+	onPanic = recovery.WithRecoveryHandler(panicError)
+)
+
+// forwardedInterceptors go round the handlers of calls that another node took: it
+// has asked who calls and counted them.
+func forwardedInterceptors(log *slog.Logger) grpc.UnaryServerInterceptor {
+	inner := []grpc.UnaryServerInterceptor{
+		logging.UnaryServerInterceptor(callLogger(log.With("forwarded", true)), callLogging...),
+		statusInterceptor,
+		decodeInterceptor,
+		recovery.UnaryServerInterceptor(onPanic),
+	}
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		for _, around := range slices.Backward(inner) {
+			next := handler
+			handler = func(ctx context.Context, req any) (any, error) { return around(ctx, req, info, next) }
+		}
+		return handler(ctx, req)
 	}
 }
 

@@ -6,12 +6,12 @@ import (
 
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
-	"github.com/admitd/admit/raftstore"
 )
 
 type policyService struct {
 	admitv1.UnsafePolicyServiceServer
 	store Store
+	reads reads
 	log   *slog.Logger
 }
 
@@ -21,9 +21,9 @@ func (s *policyService) ApplyPolicy(ctx context.Context, in *admitv1.ApplyPolicy
 		return nil, err
 	}
 	if in.GetDryRun() {
-		return s.checkPolicy(op)
+		return s.checkPolicy(ctx, op)
 	}
-	_, res, err := do[*admission.PolicyResult](ctx, s.store, op)
+	answer, res, err := do[*admission.PolicyResult](ctx, s.store, op)
 	if err != nil {
 		return nil, err
 	}
@@ -33,16 +33,18 @@ func (s *policyService) ApplyPolicy(ctx context.Context, in *admitv1.ApplyPolicy
 	if res.Changed {
 		s.log.InfoContext(ctx, "applied a policy", "policy", res.Revision)
 	}
-	return writeApplied(res), nil
+	out := writeApplied(res)
+	out.Decided = writePlace(answer.Place)
+	return out, nil
 }
 
-// checkPolicy says what would come of a policy, where the one in force is known.
-func (s *policyService) checkPolicy(op admission.ApplyPolicy) (*admitv1.ApplyPolicyResponse, error) {
-	if !s.store.Ready() {
-		return nil, raftstore.ErrNoQuorum
-	}
+// checkPolicy says what would come of a policy.
+func (s *policyService) checkPolicy(ctx context.Context, op admission.ApplyPolicy) (*admitv1.ApplyPolicyResponse, error) {
 	var res *admission.PolicyResult
-	s.store.View(func(st *admission.State, _ admission.Instant, _ admission.Wall) { res = st.CheckPolicy(op) })
+	_, err := s.reads.view(ctx, false, func(st *admission.State, _ admission.Instant, _ admission.Wall) { res = st.CheckPolicy(op) })
+	if err != nil {
+		return nil, err
+	}
 	if res.Err != nil {
 		return nil, res.Err
 	}
@@ -54,7 +56,7 @@ func (s *policyService) PutTenants(ctx context.Context, in *admitv1.PutTenantsRe
 	if err != nil {
 		return nil, err
 	}
-	_, res, err := do[*admission.PutTenantsResult](ctx, s.store, op)
+	answer, res, err := do[*admission.PutTenantsResult](ctx, s.store, op)
 	if err != nil {
 		return nil, err
 	}
@@ -64,23 +66,25 @@ func (s *policyService) PutTenants(ctx context.Context, in *admitv1.PutTenantsRe
 	if res.Changed > 0 {
 		s.log.InfoContext(ctx, "put tenants", "pool", op.Pool, "changed", res.Changed)
 	}
-	return &admitv1.PutTenantsResponse{Changed: int64(res.Changed)}, nil
+	return &admitv1.PutTenantsResponse{Changed: int64(res.Changed), Decided: writePlace(answer.Place)}, nil
 }
 
-// GetPolicy has no index to say how much it has seen, so it answers only where
-// the newest is known.
-func (s *policyService) GetPolicy(context.Context, *admitv1.GetPolicyRequest) (*admitv1.GetPolicyResponse, error) {
-	if !s.store.Ready() {
-		return nil, raftstore.ErrNoQuorum
-	}
+func (s *policyService) GetPolicy(ctx context.Context, in *admitv1.GetPolicyRequest) (*admitv1.GetPolicyResponse, error) {
 	var p admission.Policy
 	var revision int64
 	var applied admission.Wall
-	s.store.View(func(st *admission.State, _ admission.Instant, _ admission.Wall) {
+	var index uint64
+	old, err := s.reads.view(ctx, in.GetStale(), func(st *admission.State, _ admission.Instant, _ admission.Wall) {
 		// A policy is replaced as a whole, never changed, so it may be kept.
 		p, revision, applied = st.Policy()
+		index = st.Index()
 	})
-	return writePolicy(p, revision, applied), nil
+	if err != nil {
+		return nil, err
+	}
+	out := writePolicy(p, revision, applied)
+	out.LogIndex, out.Age = index, old
+	return out, nil
 }
 
 func (s *policyService) Pause(ctx context.Context, in *admitv1.PauseRequest) (*admitv1.PauseResponse, error) {
@@ -88,7 +92,11 @@ func (s *policyService) Pause(ctx context.Context, in *admitv1.PauseRequest) (*a
 	if err != nil {
 		return nil, err
 	}
-	return &admitv1.PauseResponse{}, s.setPause(ctx, op, "paused")
+	at, err := s.setPause(ctx, op, "paused")
+	if err != nil {
+		return nil, err
+	}
+	return &admitv1.PauseResponse{Decided: at}, nil
 }
 
 func (s *policyService) Resume(ctx context.Context, in *admitv1.ResumeRequest) (*admitv1.ResumeResponse, error) {
@@ -96,23 +104,27 @@ func (s *policyService) Resume(ctx context.Context, in *admitv1.ResumeRequest) (
 	if err != nil {
 		return nil, err
 	}
-	return &admitv1.ResumeResponse{}, s.setPause(ctx, op, "resumed")
+	at, err := s.setPause(ctx, op, "resumed")
+	if err != nil {
+		return nil, err
+	}
+	return &admitv1.ResumeResponse{Decided: at}, nil
 }
 
-func (s *policyService) setPause(ctx context.Context, op admission.Pause, done string) error {
-	_, res, err := do[*admission.PauseResult](ctx, s.store, op)
+func (s *policyService) setPause(ctx context.Context, op admission.Pause, done string) (*admitv1.LogPosition, error) {
+	answer, res, err := do[*admission.PauseResult](ctx, s.store, op)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if res.Err != nil {
-		return res.Err
+		return nil, res.Err
 	}
 	target := []any{"pool", op.Pool, targetNames[op.Kind], op.Name}
 	if op.Tenant != "" {
 		target = append(target, "tenant", op.Tenant)
 	}
 	s.log.InfoContext(ctx, done, target...)
-	return nil
+	return writePlace(answer.Place), nil
 }
 
 var targetNames = map[admission.TargetKind]string{

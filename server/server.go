@@ -18,7 +18,9 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	forwardv1 "github.com/admitd/admit/proto/admit/forward/v1"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	"github.com/admitd/admit/server/forward"
 )
 
 // Limits of the transport. A caller that sends or asks for more is refused
@@ -42,6 +44,7 @@ type Server struct {
 	grpc   *grpc.Server
 	health *healthReporter
 	drain  *drain
+	router *router
 }
 
 // Options are what depends on where a server runs.
@@ -50,30 +53,40 @@ type Options struct {
 	TLS *tls.Config
 	// Guard says who calls; with nil everybody may.
 	Guard Guard
+	// Peers is what the node shows the API of the cluster's other nodes, to have the
+	// leader decide: its own certificate. With nil it is alone.
+	Peers credentials.TransportCredentials
 }
 
 // New returns a server over a store. Its metrics go to reg; it is an error if
 // reg has them already.
 func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer) (*Server, error) {
 	calls := grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram())
-	decisions := newMetrics()
-	if err := register(reg, append(decisions.collectors(), calls, newStateCollector(store))...); err != nil {
+	decisions, forwards := newMetrics(), forward.NewMetrics()
+	collectors := slices.Concat(decisions.collectors(), forwards.Collectors(), []prometheus.Collector{calls, newStateCollector(store)})
+	if err := register(reg, collectors...); err != nil {
 		return nil, err
 	}
-	drain := newDrain()
-	g := grpc.NewServer(slices.Concat(transportLimits(), encryption(opts.TLS),
-		interceptors(log, calls, drain, checkpoint{opts.Guard}))...)
-	s := &Server{grpc: g, drain: drain}
-	admitv1.RegisterAdmissionServiceServer(g, &admissionService{store: store, metrics: decisions, drain: drain})
-	admitv1.RegisterDueWorkServiceServer(g, newDueWorkService(store))
-	admitv1.RegisterPolicyServiceServer(g, &policyService{store: store, log: log})
-	admitv1.RegisterStatusServiceServer(g, newStatusService(store))
-	admitv1.RegisterClusterServiceServer(g, &clusterService{members: store, log: log})
+	drain, gate := newDrain(), checkpoint{opts.Guard}
+	router := &router{store: store, drain: drain}
+	g := grpc.NewServer(slices.Concat(transportLimits(), encryption(opts.TLS), interceptors(log, calls, drain, gate, router))...)
+	s := &Server{grpc: g, drain: drain, router: router}
+	api, reads := newDispatcher(g, log), reads{store, router}
+	admitv1.RegisterAdmissionServiceServer(api, &admissionService{store: store, metrics: decisions, drain: drain})
+	admitv1.RegisterDueWorkServiceServer(api, newDueWorkService(store, reads))
+	admitv1.RegisterPolicyServiceServer(api, &policyService{store: store, reads: reads, log: log})
+	admitv1.RegisterStatusServiceServer(api, newStatusService(reads))
+	admitv1.RegisterClusterServiceServer(api, &clusterService{members: store, log: log})
+	if opts.Peers != nil {
+		router.forwarder = forward.New(opts.Peers, log, forwards)
+		forwardv1.RegisterForwardServiceServer(api, newForwardService(store, api, gate, drain, forwards))
+	}
 	s.health = newHealthReporter(store, slices.Collect(maps.Keys(g.GetServiceInfo())))
 	grpc_health_v1.RegisterHealthServer(g, s.health.server)
 	reflection.Register(g)
 	calls.InitializeMetrics(g)
 	s.health.start()
+	s.router.start()
 	return s, nil
 }
 
@@ -130,5 +143,6 @@ func (s *Server) Stop(ctx context.Context) {
 	cut := context.AfterFunc(ctx, s.grpc.Stop)
 	s.grpc.GracefulStop()
 	cut()
+	s.router.close()
 	s.health.close()
 }

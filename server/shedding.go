@@ -18,18 +18,18 @@ const sheddingChunk = 1000
 
 // picture takes a picture of a pool, or refuses while too many are read. The caller
 // calls done.
-func (s *statusService) picture(pool string) (p *admission.Picture, done func(), err error) {
+func (s *statusService) picture(ctx context.Context, stale bool, pool string) (p *admission.Picture, old age, done func(), err error) {
 	select {
 	case s.pictures <- struct{}{}:
 	default:
-		return nil, nil, &raftstore.OverloadedError{Queue: "pictures", RetryAfter: retryLater}
+		return nil, nil, nil, &raftstore.OverloadedError{Queue: "pictures", RetryAfter: retryLater}
 	}
 	done = func() { <-s.pictures }
-	if p, err = s.store.Picture(pool); err != nil {
+	if p, old, err = s.reads.picture(ctx, stale, pool); err != nil {
 		done()
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return p, done, nil
+	return p, old, done, nil
 }
 
 func (s *statusService) GetShedding(in *admitv1.GetSheddingRequest, stream grpc.ServerStreamingServer[admitv1.GetSheddingResponse]) error {
@@ -37,36 +37,36 @@ func (s *statusService) GetShedding(in *admitv1.GetSheddingRequest, stream grpc.
 	if err != nil {
 		return err
 	}
-	p, done, err := s.picture(q.pool)
+	p, old, done, err := s.picture(stream.Context(), in.GetStale(), q.pool)
 	if err != nil {
 		return err
 	}
 	defer done()
-	chunk := writeShedding(&p.Shedding)
+	out := &admitv1.GetSheddingResponse{Shedding: writeShedding(&p.Shedding), Age: old}
 	for row := range p.All(q.filter) {
-		if len(chunk.Held) == sheddingChunk {
-			chunk.More = true
-			if err := stream.Send(&admitv1.GetSheddingResponse{Shedding: chunk}); err != nil {
+		if len(out.Shedding.Held) == sheddingChunk {
+			out.Shedding.More = true
+			if err := stream.Send(out); err != nil {
 				return err
 			}
-			chunk = &admitv1.Shedding{}
+			out = &admitv1.GetSheddingResponse{Shedding: &admitv1.Shedding{}}
 		}
-		chunk.Held = append(chunk.Held, writeHeld(row))
+		out.Shedding.Held = append(out.Shedding.Held, writeHeld(row))
 	}
-	return stream.Send(&admitv1.GetSheddingResponse{Shedding: chunk})
+	return stream.Send(out)
 }
 
-func (s *statusService) TopShed(_ context.Context, in *admitv1.TopShedRequest) (*admitv1.TopShedResponse, error) {
+func (s *statusService) TopShed(ctx context.Context, in *admitv1.TopShedRequest) (*admitv1.TopShedResponse, error) {
 	q, n, err := readTopShed(in)
 	if err != nil {
 		return nil, err
 	}
-	p, done, err := s.picture(q.pool)
+	p, old, done, err := s.picture(ctx, in.GetStale(), q.pool)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	out := &admitv1.TopShedResponse{ClusterTime: durationpb.New(time.Duration(p.At)), LogIndex: p.Index}
+	out := &admitv1.TopShedResponse{ClusterTime: durationpb.New(time.Duration(p.At)), LogIndex: p.Index, Age: old}
 	for _, t := range p.Top(n, q.filter) {
 		row := &admitv1.TopTenant{Tenant: t.Tenant, Total: t.Due + t.Waiting}
 		for _, h := range t.Held {
@@ -86,13 +86,13 @@ func (s *statusService) WatchShedding(in *admitv1.WatchSheddingRequest, stream g
 	defer tick.Stop()
 	var told *admitv1.Shedding
 	for {
-		now, err := s.shedding(q)
+		now, old, err := s.shedding(stream.Context(), in.GetStale(), q)
 		if err != nil {
 			return err
 		}
 		if news := timeless(now); told == nil || !proto.Equal(news, told) {
 			told = news
-			if err := stream.Send(&admitv1.WatchSheddingResponse{Shedding: now}); err != nil {
+			if err := stream.Send(&admitv1.WatchSheddingResponse{Shedding: now, Age: old}); err != nil {
 				return err
 			}
 		}
@@ -105,19 +105,18 @@ func (s *statusService) WatchShedding(in *admitv1.WatchSheddingRequest, stream g
 }
 
 // shedding returns a pool's shedding as it is now.
-func (s *statusService) shedding(q admission.SheddingQuery) (*admitv1.Shedding, error) {
-	var now *admitv1.Shedding
-	s.store.View(func(st *admission.State, at admission.Instant, w admission.Wall) {
+func (s *statusService) shedding(ctx context.Context, stale bool, q admission.SheddingQuery) (now *admitv1.Shedding, old age, err error) {
+	old, err = s.reads.view(ctx, stale, func(st *admission.State, at admission.Instant, w admission.Wall) {
 		if !st.HasPool(q.Pool) {
 			return
 		}
 		shedding := st.Shedding(at, w, q)
 		now = writeShedding(&shedding)
 	})
-	if now == nil {
-		return nil, unknownPool(q.Pool)
+	if err == nil && now == nil {
+		err = unknownPool(q.Pool)
 	}
-	return now, nil
+	return now, old, err
 }
 
 // timeless is the shedding without what changes as time goes by.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -15,6 +16,7 @@ import (
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 	"github.com/admitd/admit/raftstore"
+	"github.com/admitd/admit/server/forward"
 )
 
 const errorDomain = "admit"
@@ -53,7 +55,7 @@ func newStatus(err error, retrySafe bool) *status.Status {
 	)
 	switch {
 	// First, because it may come with the reason why the rest was not done.
-	case errors.Is(err, raftstore.ErrOutcomeUnknown):
+	case errors.Is(err, raftstore.ErrOutcomeUnknown), errors.Is(err, forward.ErrLost):
 		return unknownOutcome(retrySafe)
 	case errors.Is(err, errUnauthenticated):
 		return build(codes.Unauthenticated, admitv1.ErrorReason_ERROR_REASON_UNAUTHENTICATED,
@@ -64,17 +66,24 @@ func newStatus(err error, retrySafe bool) *status.Status {
 		return coreStatus(undecided)
 	case errors.As(err, &notLeader):
 		return build(codes.Unavailable, admitv1.ErrorReason_ERROR_REASON_NOT_LEADER, "this node does not lead",
-			meta("leader_addr", notLeader.LeaderAddr), retryIn(retryElsewhere))
+			meta("leader_addr", notLeader.LeaderAddr, "leader_id", notLeader.LeaderID), retryIn(retryElsewhere))
 	case errors.As(err, &overloaded):
-		return build(codes.ResourceExhausted, admitv1.ErrorReason_ERROR_REASON_OVERLOADED,
-			"the server has too many calls queued; nothing was decided", nil, retryIn(overloaded.RetryAfter))
+		return overloadedStatus(overloaded.RetryAfter)
 	case errors.Is(err, raftstore.ErrUnknownMember):
 		return build(codes.NotFound, admitv1.ErrorReason_ERROR_REASON_MEMBER_NOT_FOUND, err.Error(), nil)
 	case errors.Is(err, raftstore.ErrMembership):
 		return build(codes.FailedPrecondition, admitv1.ErrorReason_ERROR_REASON_MEMBERSHIP, err.Error(), nil)
+	case errors.Is(err, forward.ErrBusy):
+		return overloadedStatus(retryLater)
+	case errors.Is(err, forward.ErrTooLarge):
+		return status.New(codes.ResourceExhausted, "the request is too large; nothing was changed")
+	case errors.Is(err, errNoNode):
+		return status.New(codes.PermissionDenied, errNoNode.Error())
+	case errors.Is(err, errNoMethod):
+		return status.New(codes.Unimplemented, errNoMethod.Error())
 	case errors.Is(err, raftstore.ErrNoQuorum):
 		return build(codes.Unavailable, admitv1.ErrorReason_ERROR_REASON_NO_QUORUM, "no node leads at present",
-			nil, retryIn(retryLater))
+			nil, retryIn(retryElsewhere))
 	case errors.Is(err, raftstore.ErrShuttingDown):
 		return build(codes.Unavailable, admitv1.ErrorReason_ERROR_REASON_SHUTTING_DOWN, "this node is shutting down",
 			nil, retryIn(retryLater))
@@ -84,6 +93,15 @@ func newStatus(err error, retrySafe bool) *status.Status {
 		return status.New(codes.Canceled, "the caller went away before the call was decided; nothing was changed")
 	}
 	return build(codes.Internal, admitv1.ErrorReason_ERROR_REASON_INTERNAL, "internal error; the node's log has more", nil)
+}
+
+// endedThere says whether the leader ended a call since its caller was said to have
+// gone. It did nothing then.
+func endedThere(err error) bool { return status.Code(err) == codes.Canceled }
+
+func overloadedStatus(after time.Duration) *status.Status {
+	return build(codes.ResourceExhausted, admitv1.ErrorReason_ERROR_REASON_OVERLOADED,
+		"the server has too many calls queued; nothing was decided", nil, retryIn(after))
 }
 
 // unknownOutcome is UNAVAILABLE only where a second call is harmless: proxies

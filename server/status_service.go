@@ -9,7 +9,7 @@ import (
 
 type statusService struct {
 	admitv1.UnsafeStatusServiceServer
-	store Store
+	reads reads
 	// pictures has a place for each picture that is being read.
 	pictures chan struct{}
 }
@@ -18,17 +18,17 @@ type statusService struct {
 // that the state has left behind.
 const maxPictures = 8
 
-func newStatusService(store Store) *statusService {
-	return &statusService{store: store, pictures: make(chan struct{}, maxPictures)}
+func newStatusService(reads reads) *statusService {
+	return &statusService{reads: reads, pictures: make(chan struct{}, maxPictures)}
 }
 
-func (s *statusService) QueueHealth(_ context.Context, in *admitv1.QueueHealthRequest) (*admitv1.QueueHealthResponse, error) {
+func (s *statusService) QueueHealth(ctx context.Context, in *admitv1.QueueHealthRequest) (*admitv1.QueueHealthResponse, error) {
 	pool, err := readQueueHealth(in)
 	if err != nil {
 		return nil, err
 	}
 	p := picture{limits: map[string][]admission.LimitUse{}}
-	s.store.View(func(st *admission.State, at admission.Instant, w admission.Wall) {
+	p.age, err = s.reads.view(ctx, in.GetStale(), func(st *admission.State, at admission.Instant, w admission.Wall) {
 		p.at, p.index = at, st.Index()
 		_, p.revision, _ = st.Policy()
 		p.pools = st.Health(at, w, pool)
@@ -36,13 +36,16 @@ func (s *statusService) QueueHealth(_ context.Context, in *admitv1.QueueHealthRe
 			p.limits[h.Pool] = st.Limits(at, h.Pool)
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
 	if pool != "" && len(p.pools) == 0 {
 		return nil, unknownPool(pool)
 	}
 	return writeQueueHealth(p), nil
 }
 
-func (s *statusService) GetTenant(_ context.Context, in *admitv1.GetTenantRequest) (*admitv1.GetTenantResponse, error) {
+func (s *statusService) GetTenant(ctx context.Context, in *admitv1.GetTenantRequest) (*admitv1.GetTenantResponse, error) {
 	pool, tenant, err := readGetTenant(in)
 	if err != nil {
 		return nil, err
@@ -50,17 +53,20 @@ func (s *statusService) GetTenant(_ context.Context, in *admitv1.GetTenantReques
 	var found admission.TenantStatus
 	var failed *admission.Error
 	var index uint64
-	s.store.View(func(st *admission.State, at admission.Instant, _ admission.Wall) {
+	old, err := s.reads.view(ctx, in.GetStale(), func(st *admission.State, at admission.Instant, _ admission.Wall) {
 		index = st.Index()
 		found, failed = st.TenantStatus(at, pool, tenant)
 	})
+	if err != nil {
+		return nil, err
+	}
 	if failed != nil {
 		return nil, failed
 	}
-	return &admitv1.GetTenantResponse{Tenant: writeTenant(found), LogIndex: index}, nil
+	return &admitv1.GetTenantResponse{Tenant: writeTenant(found), LogIndex: index, Age: old}, nil
 }
 
-func (s *statusService) ListTenants(_ context.Context, in *admitv1.ListTenantsRequest) (*admitv1.ListTenantsResponse, error) {
+func (s *statusService) ListTenants(ctx context.Context, in *admitv1.ListTenantsRequest) (*admitv1.ListTenantsResponse, error) {
 	l, err := readListTenants(in)
 	if err != nil {
 		return nil, err
@@ -68,14 +74,19 @@ func (s *statusService) ListTenants(_ context.Context, in *admitv1.ListTenantsRe
 	var rows []admission.TenantStatus
 	var failed *admission.Error
 	var index uint64
-	s.store.View(func(st *admission.State, at admission.Instant, _ admission.Wall) {
+	old, err := s.reads.view(ctx, in.GetStale(), func(st *admission.State, at admission.Instant, _ admission.Wall) {
 		index = st.Index()
 		rows, failed = st.ListTenants(at, l.pool, l.after, l.size+1)
 	})
+	if err != nil {
+		return nil, err
+	}
 	if failed != nil {
 		return nil, failed
 	}
-	return writeTenants(index, l, rows), nil
+	out := writeTenants(index, l, rows)
+	out.Age = old
+	return out, nil
 }
 
 func unknownPool(pool string) error {

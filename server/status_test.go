@@ -15,6 +15,7 @@ import (
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 	"github.com/admitd/admit/raftstore"
+	"github.com/admitd/admit/server/forward"
 )
 
 func coreError(r admission.ErrorReason, field string, meta ...string) error {
@@ -55,9 +56,20 @@ var errorTable = []struct {
 		want: told{code: codes.FailedPrecondition, reason: "IN_USE", meta: map[string]string{"pool": "p", "permits": "3"}}},
 	{name: "a reason of the core that we don't know", err: coreError("NEW_ONE", ""),
 		want: told{code: codes.Internal, reason: "INTERNAL"}},
-	{name: "not leader", err: &raftstore.NotLeaderError{LeaderAddr: "10.0.0.7:7420"},
+	{name: "not leader", err: &raftstore.NotLeaderError{LeaderAddr: "10.0.0.7:7420", LeaderID: "n7"},
+		want: told{code: codes.Unavailable, reason: "NOT_LEADER",
+			meta: map[string]string{"leader_addr": "10.0.0.7:7420", "leader_id": "n7"}, retry: retryElsewhere}},
+	{name: "not leader, not reached", err: fmt.Errorf("%w: %w", &raftstore.NotLeaderError{LeaderAddr: "10.0.0.7:7420"}, forward.ErrNotSent),
 		want: told{code: codes.Unavailable, reason: "NOT_LEADER", meta: map[string]string{"leader_addr": "10.0.0.7:7420"}, retry: retryElsewhere}},
-	{name: "no quorum", err: raftstore.ErrNoQuorum, want: told{code: codes.Unavailable, reason: "NO_QUORUM", retry: retryLater}},
+	{name: "lost on the way, safe", err: forward.ErrLost, safe: true,
+		want: told{code: codes.Unavailable, reason: "OUTCOME_UNKNOWN", retry: retryElsewhere}},
+	{name: "lost on the way", err: forward.ErrLost, want: told{code: codes.Aborted, reason: "OUTCOME_UNKNOWN"}},
+	{name: "too many on the way", err: forward.ErrBusy,
+		want: told{code: codes.ResourceExhausted, reason: "OVERLOADED", retry: retryLater}},
+	{name: "too large for the way", err: forward.ErrTooLarge, want: told{code: codes.ResourceExhausted}},
+	{name: "a stranger", err: errNoNode, want: told{code: codes.PermissionDenied}},
+	{name: "a newer node's method", err: errNoMethod, want: told{code: codes.Unimplemented}},
+	{name: "no quorum", err: raftstore.ErrNoQuorum, want: told{code: codes.Unavailable, reason: "NO_QUORUM", retry: retryElsewhere}},
 	{name: "unknown outcome, safe", err: raftstore.ErrOutcomeUnknown, safe: true,
 		want: told{code: codes.Unavailable, reason: "OUTCOME_UNKNOWN", retry: retryElsewhere}},
 	{name: "unknown outcome", err: raftstore.ErrOutcomeUnknown, want: told{code: codes.Aborted, reason: "OUTCOME_UNKNOWN"}},

@@ -3,6 +3,7 @@ package server
 import (
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -23,8 +24,18 @@ func writeWall(w admission.Wall) *timestamppb.Timestamp {
 	return timestamppb.New(time.Unix(0, int64(w)))
 }
 
+func writePlace(p raftstore.Place) *admitv1.LogPosition {
+	out := &admitv1.LogPosition{Index: p.Index, WaitEnd: p.WaitEnd}
+	if p.Position != raftstore.OffLog {
+		out.Position = proto.Uint32(uint32(p.Position))
+	}
+	return out
+}
+
 func writeAcquire(a raftstore.Answer, r *admission.AcquireResult) *admitv1.AcquireResponse {
-	return &admitv1.AcquireResponse{Decision: writeDecision(r.Decision, a.DryRun), Shedding: writeShedding(a.Shedding)}
+	return &admitv1.AcquireResponse{
+		Decision: writeDecision(r.Decision, a.DryRun), Shedding: writeShedding(a.Shedding), Decided: writePlace(a.Place),
+	}
 }
 
 func writeDecision(d admission.Decision, dryRun bool) *admitv1.Decision {
@@ -103,7 +114,7 @@ var scopes = map[admission.Scope]admitv1.Limit_Scope{
 }
 
 func writeRenew(a raftstore.Answer, r *admission.RenewResult) *admitv1.RenewResponse {
-	out := &admitv1.RenewResponse{Shedding: writeShedding(a.Shedding)}
+	out := &admitv1.RenewResponse{Shedding: writeShedding(a.Shedding), Decided: writePlace(a.Place)}
 	for _, n := range r.Renewals {
 		row := &admitv1.RenewResult{Result: leaseResults[n.Result]}
 		if n.Result == admission.LeaseRenewed {
@@ -115,7 +126,9 @@ func writeRenew(a raftstore.Answer, r *admission.RenewResult) *admitv1.RenewResp
 }
 
 func writeRelease(a raftstore.Answer, r *admission.ReleaseResult) *admitv1.ReleaseResponse {
-	return &admitv1.ReleaseResponse{Result: leaseResults[r.Result], Shedding: writeShedding(a.Shedding)}
+	return &admitv1.ReleaseResponse{
+		Result: leaseResults[r.Result], Shedding: writeShedding(a.Shedding), Decided: writePlace(a.Place),
+	}
 }
 
 var leaseResults = map[admission.LeaseResult]admitv1.LeaseResult{
@@ -131,6 +144,7 @@ func writeNextDue(a raftstore.Answer, r *admission.NextDueResult) *admitv1.NextD
 		Shedding:  writeShedding(a.Shedding),
 		NextDueIn: given(a.NextDueIn),
 		Replayed:  r.Replayed,
+		Decided:   writePlace(a.Place),
 	}
 	for _, c := range r.Claims {
 		out.Claims = append(out.Claims, &admitv1.Claim{

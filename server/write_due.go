@@ -12,6 +12,12 @@ import (
 
 func writeSchedule(a raftstore.Answer, r *admission.ScheduleResult) *admitv1.ScheduleResponse {
 	out := &admitv1.ScheduleResponse{Shedding: writeShedding(a.Shedding)}
+	if len(a.Parts) == 0 {
+		out.Decided = append(out.Decided, writePlace(a.Place))
+	}
+	for _, p := range a.Parts {
+		out.Decided = append(out.Decided, writePlace(p))
+	}
 	for i, e := range r.Entries {
 		row := &admitv1.ScheduleResult{Status: scheduleStatuses[e.Status], Reason: reasons[e.Reason]}
 		if e.Err != nil {

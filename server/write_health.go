@@ -14,6 +14,7 @@ import (
 type picture struct {
 	at       admission.Instant
 	index    uint64
+	age      age
 	revision int64
 	pools    []admission.PoolHealth
 	// limits are those of each pool.
@@ -25,6 +26,7 @@ func writeQueueHealth(p picture) *admitv1.QueueHealthResponse {
 		ClusterTime:    durationpb.New(time.Duration(p.at)),
 		LogIndex:       p.index,
 		PolicyRevision: p.revision,
+		Age:            p.age,
 	}
 	for _, h := range p.pools {
 		out.Pools = append(out.Pools, writePoolHealth(h, p.limits[h.Pool]))

@@ -86,7 +86,7 @@ var layers = []layer{
 		}},
 
 	{pkg: "./server/...", why: "handlers check, convert, call the store once and convert back",
-		may: []string{"./admission", "./raftstore", "./internal/policy", "./proto/admit/v1", "./internal/clock"}},
+		may: []string{"./admission", "./raftstore", "./internal/policy", "./proto/admit/v1", "./proto/admit/forward/v1", "./internal/clock"}},
 
 	{pkg: "./internal/config", why: "the composition root's settings", may: []string{"./..."}},
 	{pkg: "./internal/node", why: "the composition root", may: []string{"./..."}},

@@ -224,7 +224,9 @@ type AcquireResponse struct {
 	// Granted with a permit, or shed with a reason.
 	Decision *Decision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
 	// The state of the lanes, and what of the caller's tenant is held.
-	Shedding      *Shedding `protobuf:"bytes,2,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	Shedding *Shedding `protobuf:"bytes,2,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	// Where in the replicated log it was decided.
+	Decided       *LogPosition `protobuf:"bytes,3,opt,name=decided,proto3" json:"decided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -269,6 +271,13 @@ func (x *AcquireResponse) GetDecision() *Decision {
 func (x *AcquireResponse) GetShedding() *Shedding {
 	if x != nil {
 		return x.Shedding
+	}
+	return nil
+}
+
+func (x *AcquireResponse) GetDecided() *LogPosition {
+	if x != nil {
+		return x.Decided
 	}
 	return nil
 }
@@ -516,7 +525,9 @@ type RenewResponse struct {
 	Results []*RenewResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
 	// The state of the lanes of the first token's pool, and what of that
 	// permit's tenant is held. Absent if no token names a known permit.
-	Shedding      *Shedding `protobuf:"bytes,2,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	Shedding *Shedding `protobuf:"bytes,2,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	// Where in the replicated log it was decided.
+	Decided       *LogPosition `protobuf:"bytes,3,opt,name=decided,proto3" json:"decided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -561,6 +572,13 @@ func (x *RenewResponse) GetResults() []*RenewResult {
 func (x *RenewResponse) GetShedding() *Shedding {
 	if x != nil {
 		return x.Shedding
+	}
+	return nil
+}
+
+func (x *RenewResponse) GetDecided() *LogPosition {
+	if x != nil {
+		return x.Decided
 	}
 	return nil
 }
@@ -728,7 +746,9 @@ type ReleaseResponse struct {
 	Result LeaseResult `protobuf:"varint,1,opt,name=result,proto3,enum=admit.v1.LeaseResult" json:"result,omitempty"`
 	// The state of the lanes, and what of the permit's tenant is held. Absent if
 	// the token names no known permit.
-	Shedding      *Shedding `protobuf:"bytes,2,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	Shedding *Shedding `protobuf:"bytes,2,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	// Where in the replicated log it was decided.
+	Decided       *LogPosition `protobuf:"bytes,3,opt,name=decided,proto3" json:"decided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -773,6 +793,13 @@ func (x *ReleaseResponse) GetResult() LeaseResult {
 func (x *ReleaseResponse) GetShedding() *Shedding {
 	if x != nil {
 		return x.Shedding
+	}
+	return nil
+}
+
+func (x *ReleaseResponse) GetDecided() *LogPosition {
+	if x != nil {
+		return x.Decided
 	}
 	return nil
 }
@@ -1012,7 +1039,9 @@ type NextDueResponse struct {
 	// none.
 	NextDueIn *durationpb.Duration `protobuf:"bytes,3,opt,name=next_due_in,json=nextDueIn,proto3" json:"next_due_in,omitempty"`
 	// The claims are those of an earlier call with this request_id.
-	Replayed      bool `protobuf:"varint,4,opt,name=replayed,proto3" json:"replayed,omitempty"`
+	Replayed bool `protobuf:"varint,4,opt,name=replayed,proto3" json:"replayed,omitempty"`
+	// Where in the replicated log it was decided.
+	Decided       *LogPosition `protobuf:"bytes,5,opt,name=decided,proto3" json:"decided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1073,6 +1102,13 @@ func (x *NextDueResponse) GetReplayed() bool {
 		return x.Replayed
 	}
 	return false
+}
+
+func (x *NextDueResponse) GetDecided() *LogPosition {
+	if x != nil {
+		return x.Decided
+	}
+	return nil
 }
 
 // ReportDemandRequest says what waits elsewhere.
@@ -1161,7 +1197,9 @@ func (x *ReportDemandRequest) GetTtl() *durationpb.Duration {
 type ReportDemandResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The state of the lanes, and what of the caller's tenant is held.
-	Shedding      *Shedding `protobuf:"bytes,1,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	Shedding *Shedding `protobuf:"bytes,1,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	// Where in the replicated log it was decided.
+	Decided       *LogPosition `protobuf:"bytes,2,opt,name=decided,proto3" json:"decided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1203,11 +1241,18 @@ func (x *ReportDemandResponse) GetShedding() *Shedding {
 	return nil
 }
 
+func (x *ReportDemandResponse) GetDecided() *LogPosition {
+	if x != nil {
+		return x.Decided
+	}
+	return nil
+}
+
 var File_admit_v1_admission_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\n" +
-	" admit/v1/admission_service.proto\x12\badmit.v1\x1a\x17admit/v1/decision.proto\x1a\x14admit/v1/entry.proto\x1a\x15admit/v1/permit.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\x03\n" +
+	" admit/v1/admission_service.proto\x12\badmit.v1\x1a\x17admit/v1/decision.proto\x1a\x14admit/v1/entry.proto\x1a\x1badmit/v1/log_position.proto\x1a\x15admit/v1/permit.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\x03\n" +
 	"\x0eAcquireRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
@@ -1227,10 +1272,11 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\abacklog\x18\r \x01(\x03R\abacklog\x12\x1b\n" +
 	"\tworker_id\x18\x0e \x01(\tR\bworkerId\x12\x17\n" +
 	"\adry_run\x18\x0f \x01(\bR\x06dryRunB\a\n" +
-	"\x05_cost\"q\n" +
+	"\x05_cost\"\xa2\x01\n" +
 	"\x0fAcquireResponse\x12.\n" +
 	"\bdecision\x18\x01 \x01(\v2\x12.admit.v1.DecisionR\bdecision\x12.\n" +
-	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"K\n" +
+	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x12/\n" +
+	"\adecided\x18\x03 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"K\n" +
 	"\x13BatchAcquireRequest\x124\n" +
 	"\brequests\x18\x01 \x03(\v2\x18.admit.v1.AcquireRequestR\brequests\"N\n" +
 	"\x14BatchAcquireResponse\x126\n" +
@@ -1241,10 +1287,11 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\x06result\"S\n" +
 	"\fRenewRequest\x12\x16\n" +
 	"\x06tokens\x18\x01 \x03(\tR\x06tokens\x12+\n" +
-	"\x03ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"p\n" +
+	"\x03ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"\xa1\x01\n" +
 	"\rRenewResponse\x12/\n" +
 	"\aresults\x18\x01 \x03(\v2\x15.admit.v1.RenewResultR\aresults\x12.\n" +
-	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"v\n" +
+	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x12/\n" +
+	"\adecided\x18\x03 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"v\n" +
 	"\vRenewResult\x12-\n" +
 	"\x06result\x18\x01 \x01(\x0e2\x15.admit.v1.LeaseResultR\x06result\x128\n" +
 	"\n" +
@@ -1258,10 +1305,11 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"retryAfter\x12\x16\n" +
 	"\x06bucket\x18\x05 \x01(\tR\x06bucket\x12)\n" +
 	"\x06result\x18\x06 \x01(\x0e2\x11.admit.v1.FindingR\x06resultB\x0e\n" +
-	"\f_actual_cost\"p\n" +
+	"\f_actual_cost\"\xa1\x01\n" +
 	"\x0fReleaseResponse\x12-\n" +
 	"\x06result\x18\x01 \x01(\x0e2\x15.admit.v1.LeaseResultR\x06result\x12.\n" +
-	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"\xf4\x03\n" +
+	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x12/\n" +
+	"\adecided\x18\x03 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"\xf4\x03\n" +
 	"\x0eNextDueRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x1b\n" +
 	"\tmax_items\x18\x02 \x01(\x05R\bmaxItems\x124\n" +
@@ -1284,20 +1332,22 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\tNodeShare\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05owned\x18\x02 \x01(\x03R\x05owned\x12\x14\n" +
-	"\x05total\x18\x03 \x01(\x03R\x05total\"\xc1\x01\n" +
+	"\x05total\x18\x03 \x01(\x03R\x05total\"\xf2\x01\n" +
 	"\x0fNextDueResponse\x12'\n" +
 	"\x06claims\x18\x01 \x03(\v2\x0f.admit.v1.ClaimR\x06claims\x12.\n" +
 	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x129\n" +
 	"\vnext_due_in\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\tnextDueIn\x12\x1a\n" +
-	"\breplayed\x18\x04 \x01(\bR\breplayed\"\xa4\x01\n" +
+	"\breplayed\x18\x04 \x01(\bR\breplayed\x12/\n" +
+	"\adecided\x18\x05 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"\xa4\x01\n" +
 	"\x13ReportDemandRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
 	"\bcategory\x18\x03 \x01(\tR\bcategory\x12\x18\n" +
 	"\abacklog\x18\x04 \x01(\x03R\abacklog\x12+\n" +
-	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"F\n" +
+	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"w\n" +
 	"\x14ReportDemandResponse\x12.\n" +
-	"\bshedding\x18\x01 \x01(\v2\x12.admit.v1.SheddingR\bshedding2\xaa\x03\n" +
+	"\bshedding\x18\x01 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x12/\n" +
+	"\adecided\x18\x02 \x01(\v2\x15.admit.v1.LogPositionR\adecided2\xaa\x03\n" +
 	"\x10AdmissionService\x12>\n" +
 	"\aAcquire\x12\x18.admit.v1.AcquireRequest\x1a\x19.admit.v1.AcquireResponse\x12M\n" +
 	"\fBatchAcquire\x12\x1d.admit.v1.BatchAcquireRequest\x1a\x1e.admit.v1.BatchAcquireResponse\x128\n" +
@@ -1340,11 +1390,12 @@ var file_admit_v1_admission_service_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
 	(*Decision)(nil),              // 18: admit.v1.Decision
 	(*Shedding)(nil),              // 19: admit.v1.Shedding
-	(*ItemError)(nil),             // 20: admit.v1.ItemError
-	(LeaseResult)(0),              // 21: admit.v1.LeaseResult
-	(Outcome)(0),                  // 22: admit.v1.Outcome
-	(Finding)(0),                  // 23: admit.v1.Finding
-	(*Claim)(nil),                 // 24: admit.v1.Claim
+	(*LogPosition)(nil),           // 20: admit.v1.LogPosition
+	(*ItemError)(nil),             // 21: admit.v1.ItemError
+	(LeaseResult)(0),              // 22: admit.v1.LeaseResult
+	(Outcome)(0),                  // 23: admit.v1.Outcome
+	(Finding)(0),                  // 24: admit.v1.Finding
+	(*Claim)(nil),                 // 25: admit.v1.Claim
 }
 var file_admit_v1_admission_service_proto_depIdxs = []int32{
 	16, // 0: admit.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
@@ -1352,46 +1403,51 @@ var file_admit_v1_admission_service_proto_depIdxs = []int32{
 	17, // 2: admit.v1.AcquireRequest.issued_at:type_name -> google.protobuf.Timestamp
 	18, // 3: admit.v1.AcquireResponse.decision:type_name -> admit.v1.Decision
 	19, // 4: admit.v1.AcquireResponse.shedding:type_name -> admit.v1.Shedding
-	0,  // 5: admit.v1.BatchAcquireRequest.requests:type_name -> admit.v1.AcquireRequest
-	4,  // 6: admit.v1.BatchAcquireResponse.results:type_name -> admit.v1.BatchAcquireResult
-	1,  // 7: admit.v1.BatchAcquireResult.response:type_name -> admit.v1.AcquireResponse
-	20, // 8: admit.v1.BatchAcquireResult.error:type_name -> admit.v1.ItemError
-	16, // 9: admit.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
-	7,  // 10: admit.v1.RenewResponse.results:type_name -> admit.v1.RenewResult
-	19, // 11: admit.v1.RenewResponse.shedding:type_name -> admit.v1.Shedding
-	21, // 12: admit.v1.RenewResult.result:type_name -> admit.v1.LeaseResult
-	16, // 13: admit.v1.RenewResult.expires_in:type_name -> google.protobuf.Duration
-	22, // 14: admit.v1.ReleaseRequest.outcome:type_name -> admit.v1.Outcome
-	16, // 15: admit.v1.ReleaseRequest.retry_after:type_name -> google.protobuf.Duration
-	23, // 16: admit.v1.ReleaseRequest.result:type_name -> admit.v1.Finding
-	21, // 17: admit.v1.ReleaseResponse.result:type_name -> admit.v1.LeaseResult
-	19, // 18: admit.v1.ReleaseResponse.shedding:type_name -> admit.v1.Shedding
-	16, // 19: admit.v1.NextDueRequest.max_wait:type_name -> google.protobuf.Duration
-	16, // 20: admit.v1.NextDueRequest.ttl:type_name -> google.protobuf.Duration
-	15, // 21: admit.v1.NextDueRequest.lane_limits:type_name -> admit.v1.NextDueRequest.LaneLimitsEntry
-	11, // 22: admit.v1.NextDueRequest.node:type_name -> admit.v1.NodeShare
-	24, // 23: admit.v1.NextDueResponse.claims:type_name -> admit.v1.Claim
-	19, // 24: admit.v1.NextDueResponse.shedding:type_name -> admit.v1.Shedding
-	16, // 25: admit.v1.NextDueResponse.next_due_in:type_name -> google.protobuf.Duration
-	16, // 26: admit.v1.ReportDemandRequest.ttl:type_name -> google.protobuf.Duration
-	19, // 27: admit.v1.ReportDemandResponse.shedding:type_name -> admit.v1.Shedding
-	0,  // 28: admit.v1.AdmissionService.Acquire:input_type -> admit.v1.AcquireRequest
-	2,  // 29: admit.v1.AdmissionService.BatchAcquire:input_type -> admit.v1.BatchAcquireRequest
-	5,  // 30: admit.v1.AdmissionService.Renew:input_type -> admit.v1.RenewRequest
-	8,  // 31: admit.v1.AdmissionService.Release:input_type -> admit.v1.ReleaseRequest
-	10, // 32: admit.v1.AdmissionService.NextDue:input_type -> admit.v1.NextDueRequest
-	13, // 33: admit.v1.AdmissionService.ReportDemand:input_type -> admit.v1.ReportDemandRequest
-	1,  // 34: admit.v1.AdmissionService.Acquire:output_type -> admit.v1.AcquireResponse
-	3,  // 35: admit.v1.AdmissionService.BatchAcquire:output_type -> admit.v1.BatchAcquireResponse
-	6,  // 36: admit.v1.AdmissionService.Renew:output_type -> admit.v1.RenewResponse
-	9,  // 37: admit.v1.AdmissionService.Release:output_type -> admit.v1.ReleaseResponse
-	12, // 38: admit.v1.AdmissionService.NextDue:output_type -> admit.v1.NextDueResponse
-	14, // 39: admit.v1.AdmissionService.ReportDemand:output_type -> admit.v1.ReportDemandResponse
-	34, // [34:40] is the sub-list for method output_type
-	28, // [28:34] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	20, // 5: admit.v1.AcquireResponse.decided:type_name -> admit.v1.LogPosition
+	0,  // 6: admit.v1.BatchAcquireRequest.requests:type_name -> admit.v1.AcquireRequest
+	4,  // 7: admit.v1.BatchAcquireResponse.results:type_name -> admit.v1.BatchAcquireResult
+	1,  // 8: admit.v1.BatchAcquireResult.response:type_name -> admit.v1.AcquireResponse
+	21, // 9: admit.v1.BatchAcquireResult.error:type_name -> admit.v1.ItemError
+	16, // 10: admit.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
+	7,  // 11: admit.v1.RenewResponse.results:type_name -> admit.v1.RenewResult
+	19, // 12: admit.v1.RenewResponse.shedding:type_name -> admit.v1.Shedding
+	20, // 13: admit.v1.RenewResponse.decided:type_name -> admit.v1.LogPosition
+	22, // 14: admit.v1.RenewResult.result:type_name -> admit.v1.LeaseResult
+	16, // 15: admit.v1.RenewResult.expires_in:type_name -> google.protobuf.Duration
+	23, // 16: admit.v1.ReleaseRequest.outcome:type_name -> admit.v1.Outcome
+	16, // 17: admit.v1.ReleaseRequest.retry_after:type_name -> google.protobuf.Duration
+	24, // 18: admit.v1.ReleaseRequest.result:type_name -> admit.v1.Finding
+	22, // 19: admit.v1.ReleaseResponse.result:type_name -> admit.v1.LeaseResult
+	19, // 20: admit.v1.ReleaseResponse.shedding:type_name -> admit.v1.Shedding
+	20, // 21: admit.v1.ReleaseResponse.decided:type_name -> admit.v1.LogPosition
+	16, // 22: admit.v1.NextDueRequest.max_wait:type_name -> google.protobuf.Duration
+	16, // 23: admit.v1.NextDueRequest.ttl:type_name -> google.protobuf.Duration
+	15, // 24: admit.v1.NextDueRequest.lane_limits:type_name -> admit.v1.NextDueRequest.LaneLimitsEntry
+	11, // 25: admit.v1.NextDueRequest.node:type_name -> admit.v1.NodeShare
+	25, // 26: admit.v1.NextDueResponse.claims:type_name -> admit.v1.Claim
+	19, // 27: admit.v1.NextDueResponse.shedding:type_name -> admit.v1.Shedding
+	16, // 28: admit.v1.NextDueResponse.next_due_in:type_name -> google.protobuf.Duration
+	20, // 29: admit.v1.NextDueResponse.decided:type_name -> admit.v1.LogPosition
+	16, // 30: admit.v1.ReportDemandRequest.ttl:type_name -> google.protobuf.Duration
+	19, // 31: admit.v1.ReportDemandResponse.shedding:type_name -> admit.v1.Shedding
+	20, // 32: admit.v1.ReportDemandResponse.decided:type_name -> admit.v1.LogPosition
+	0,  // 33: admit.v1.AdmissionService.Acquire:input_type -> admit.v1.AcquireRequest
+	2,  // 34: admit.v1.AdmissionService.BatchAcquire:input_type -> admit.v1.BatchAcquireRequest
+	5,  // 35: admit.v1.AdmissionService.Renew:input_type -> admit.v1.RenewRequest
+	8,  // 36: admit.v1.AdmissionService.Release:input_type -> admit.v1.ReleaseRequest
+	10, // 37: admit.v1.AdmissionService.NextDue:input_type -> admit.v1.NextDueRequest
+	13, // 38: admit.v1.AdmissionService.ReportDemand:input_type -> admit.v1.ReportDemandRequest
+	1,  // 39: admit.v1.AdmissionService.Acquire:output_type -> admit.v1.AcquireResponse
+	3,  // 40: admit.v1.AdmissionService.BatchAcquire:output_type -> admit.v1.BatchAcquireResponse
+	6,  // 41: admit.v1.AdmissionService.Renew:output_type -> admit.v1.RenewResponse
+	9,  // 42: admit.v1.AdmissionService.Release:output_type -> admit.v1.ReleaseResponse
+	12, // 43: admit.v1.AdmissionService.NextDue:output_type -> admit.v1.NextDueResponse
+	14, // 44: admit.v1.AdmissionService.ReportDemand:output_type -> admit.v1.ReportDemandResponse
+	39, // [39:45] is the sub-list for method output_type
+	33, // [33:39] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_admission_service_proto_init() }
@@ -1401,6 +1457,7 @@ func file_admit_v1_admission_service_proto_init() {
 	}
 	file_admit_v1_decision_proto_init()
 	file_admit_v1_entry_proto_init()
+	file_admit_v1_log_position_proto_init()
 	file_admit_v1_permit_proto_init()
 	file_admit_v1_shedding_proto_init()
 	file_admit_v1_admission_service_proto_msgTypes[0].OneofWrappers = []any{}

@@ -9,6 +9,7 @@ package admitv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -149,7 +150,10 @@ type ScheduleResponse struct {
 	// One result for each entry, in the order of the entries.
 	Results []*ScheduleResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
 	// The state of the lanes, and what of the first entry's tenant is held.
-	Shedding      *Shedding `protobuf:"bytes,2,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	Shedding *Shedding `protobuf:"bytes,2,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	// Where in the replicated log it was decided. A large call has several places, each
+	// with a part of the entries, in the order of the entries.
+	Decided       []*LogPosition `protobuf:"bytes,3,rep,name=decided,proto3" json:"decided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -194,6 +198,13 @@ func (x *ScheduleResponse) GetResults() []*ScheduleResult {
 func (x *ScheduleResponse) GetShedding() *Shedding {
 	if x != nil {
 		return x.Shedding
+	}
+	return nil
+}
+
+func (x *ScheduleResponse) GetDecided() []*LogPosition {
+	if x != nil {
+		return x.Decided
 	}
 	return nil
 }
@@ -330,7 +341,9 @@ func (x *UnscheduleRequest) GetKey() string {
 type UnscheduleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A worker held a claim on the entry; that claim is now CANCELLED.
-	WasClaimed    bool `protobuf:"varint,1,opt,name=was_claimed,json=wasClaimed,proto3" json:"was_claimed,omitempty"`
+	WasClaimed bool `protobuf:"varint,1,opt,name=was_claimed,json=wasClaimed,proto3" json:"was_claimed,omitempty"`
+	// Where in the replicated log it was decided.
+	Decided       *LogPosition `protobuf:"bytes,2,opt,name=decided,proto3" json:"decided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -372,6 +385,13 @@ func (x *UnscheduleResponse) GetWasClaimed() bool {
 	return false
 }
 
+func (x *UnscheduleResponse) GetDecided() *LogPosition {
+	if x != nil {
+		return x.Decided
+	}
+	return nil
+}
+
 // ListEntriesRequest selects entries.
 type ListEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -388,7 +408,10 @@ type ListEntriesRequest struct {
 	PageSize int32 `protobuf:"varint,5,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before. Empty means the first page. One
 	// that was not given out is INVALID_ARGUMENT.
-	PageToken     string `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Answer from what the node has seen so far, without asking the leader whether there
+	// is more: also while none leads. `age` then says how old that is.
+	Stale         bool `protobuf:"varint,7,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -465,6 +488,13 @@ func (x *ListEntriesRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *ListEntriesRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
 // ListEntriesResponse is one page of entries.
 type ListEntriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -473,7 +503,11 @@ type ListEntriesResponse struct {
 	// Where the next page starts. Empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// The index in the replicated log that the page shows.
-	LogIndex      uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	LogIndex uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// With `stale`: how long ago the node last heard from the leader how far the log is;
+	// 0 where it leads itself, absent where it never has. Else absent: the answer shows
+	// all that was decided before the call began.
+	Age           *durationpb.Duration `protobuf:"bytes,4,opt,name=age,proto3" json:"age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -529,6 +563,13 @@ func (x *ListEntriesResponse) GetLogIndex() uint64 {
 	return 0
 }
 
+func (x *ListEntriesResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
+}
+
 // GetEntryRequest names an entry.
 type GetEntryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -537,7 +578,10 @@ type GetEntryRequest struct {
 	// The entry's tenant. Required.
 	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// The entry's key. Required.
-	Key           string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	Key string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	// Answer from what the node has seen so far, without asking the leader whether there
+	// is more: also while none leads. `age` then says how old that is.
+	Stale         bool `protobuf:"varint,4,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -593,13 +637,24 @@ func (x *GetEntryRequest) GetKey() string {
 	return ""
 }
 
+func (x *GetEntryRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
 // GetEntryResponse shows an entry.
 type GetEntryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entry.
 	Entry *Entry `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
 	// The index in the replicated log that the answer shows.
-	LogIndex      uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	LogIndex uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// With `stale`: how long ago the node last heard from the leader how far the log is;
+	// 0 where it leads itself, absent where it never has. Else absent: the answer shows
+	// all that was decided before the call began.
+	Age           *durationpb.Duration `protobuf:"bytes,3,opt,name=age,proto3" json:"age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -646,6 +701,13 @@ func (x *GetEntryResponse) GetLogIndex() uint64 {
 		return x.LogIndex
 	}
 	return 0
+}
+
+func (x *GetEntryResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
 }
 
 // DeadFilter selects dead entries: those for which every field that is set holds.
@@ -735,7 +797,10 @@ type ListDeadRequest struct {
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before. Empty means the first page. One
 	// that was not given out for this filter is INVALID_ARGUMENT.
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Answer from what the node has seen so far, without asking the leader whether there
+	// is more: also while none leads. `age` then says how old that is.
+	Stale         bool `protobuf:"varint,5,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -798,6 +863,13 @@ func (x *ListDeadRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *ListDeadRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
 // ListDeadResponse is one page of dead entries.
 type ListDeadResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -806,7 +878,11 @@ type ListDeadResponse struct {
 	// Where the next page starts. Empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// The index in the replicated log that the page shows.
-	LogIndex      uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	LogIndex uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// With `stale`: how long ago the node last heard from the leader how far the log is;
+	// 0 where it leads itself, absent where it never has. Else absent: the answer shows
+	// all that was decided before the call began.
+	Age           *durationpb.Duration `protobuf:"bytes,4,opt,name=age,proto3" json:"age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -860,6 +936,13 @@ func (x *ListDeadResponse) GetLogIndex() uint64 {
 		return x.LogIndex
 	}
 	return 0
+}
+
+func (x *ListDeadResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
 }
 
 // RedriveRequest selects dead entries to be done after all.
@@ -954,6 +1037,8 @@ type RedriveResponse struct {
 	Redriven int32 `protobuf:"varint,1,opt,name=redriven,proto3" json:"redriven,omitempty"`
 	// Where to go on. Empty when no dead entry is left to look at.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Where in the replicated log it was decided.
+	Decided       *LogPosition `protobuf:"bytes,3,opt,name=decided,proto3" json:"decided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1000,6 +1085,13 @@ func (x *RedriveResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *RedriveResponse) GetDecided() *LogPosition {
+	if x != nil {
+		return x.Decided
+	}
+	return nil
 }
 
 // PurgeDeadRequest selects dead entries to be dropped.
@@ -1083,6 +1175,8 @@ type PurgeDeadResponse struct {
 	Purged int32 `protobuf:"varint,1,opt,name=purged,proto3" json:"purged,omitempty"`
 	// Where to go on. Empty when no dead entry is left to look at.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Where in the replicated log it was decided.
+	Decided       *LogPosition `protobuf:"bytes,3,opt,name=decided,proto3" json:"decided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1131,17 +1225,25 @@ func (x *PurgeDeadResponse) GetNextPageToken() string {
 	return ""
 }
 
+func (x *PurgeDeadResponse) GetDecided() *LogPosition {
+	if x != nil {
+		return x.Decided
+	}
+	return nil
+}
+
 var File_admit_v1_due_work_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_due_work_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1fadmit/v1/due_work_service.proto\x12\badmit.v1\x1a\x17admit/v1/decision.proto\x1a\x14admit/v1/entry.proto\x1a\x15admit/v1/permit.proto\x1a\x17admit/v1/shedding.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"T\n" +
+	"\x1fadmit/v1/due_work_service.proto\x12\badmit.v1\x1a\x17admit/v1/decision.proto\x1a\x14admit/v1/entry.proto\x1a\x1badmit/v1/log_position.proto\x1a\x15admit/v1/permit.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"T\n" +
 	"\x0fScheduleRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12-\n" +
-	"\aentries\x18\x02 \x03(\v2\x13.admit.v1.EntrySpecR\aentries\"v\n" +
+	"\aentries\x18\x02 \x03(\v2\x13.admit.v1.EntrySpecR\aentries\"\xa7\x01\n" +
 	"\x10ScheduleResponse\x122\n" +
 	"\aresults\x18\x01 \x03(\v2\x18.admit.v1.ScheduleResultR\aresults\x12.\n" +
-	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"\xa5\x02\n" +
+	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x12/\n" +
+	"\adecided\x18\x03 \x03(\v2\x15.admit.v1.LogPositionR\adecided\"\xa5\x02\n" +
 	"\x0eScheduleResult\x127\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x1f.admit.v1.ScheduleResult.StatusR\x06status\x12(\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x10.admit.v1.ReasonR\x06reason\x12)\n" +
@@ -1156,10 +1258,11 @@ const file_admit_v1_due_work_service_proto_rawDesc = "" +
 	"\x11UnscheduleRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\tR\x03key\"5\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\"f\n" +
 	"\x12UnscheduleResponse\x12\x1f\n" +
 	"\vwas_claimed\x18\x01 \x01(\bR\n" +
-	"wasClaimed\"\xcb\x01\n" +
+	"wasClaimed\x12/\n" +
+	"\adecided\x18\x02 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"\xe1\x01\n" +
 	"\x12ListEntriesRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x12\n" +
@@ -1168,35 +1271,41 @@ const file_admit_v1_due_work_service_proto_rawDesc = "" +
 	"due_before\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tdueBefore\x12\x1b\n" +
 	"\tpage_size\x18\x05 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x06 \x01(\tR\tpageToken\"\x85\x01\n" +
+	"page_token\x18\x06 \x01(\tR\tpageToken\x12\x14\n" +
+	"\x05stale\x18\a \x01(\bR\x05stale\"\xb2\x01\n" +
 	"\x13ListEntriesResponse\x12)\n" +
 	"\aentries\x18\x01 \x03(\v2\x0f.admit.v1.EntryR\aentries\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"O\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\x12+\n" +
+	"\x03age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03age\"e\n" +
 	"\x0fGetEntryRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\tR\x03key\"V\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\x12\x14\n" +
+	"\x05stale\x18\x04 \x01(\bR\x05stale\"\x83\x01\n" +
 	"\x10GetEntryResponse\x12%\n" +
 	"\x05entry\x18\x01 \x01(\v2\x0f.admit.v1.EntryR\x05entry\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"\x84\x01\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\x12+\n" +
+	"\x03age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\x84\x01\n" +
 	"\n" +
 	"DeadFilter\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x12\n" +
 	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x1d\n" +
 	"\n" +
 	"key_prefix\x18\x03 \x01(\tR\tkeyPrefix\x12+\n" +
-	"\aoutcome\x18\x04 \x01(\x0e2\x11.admit.v1.OutcomeR\aoutcome\"\x8f\x01\n" +
+	"\aoutcome\x18\x04 \x01(\x0e2\x11.admit.v1.OutcomeR\aoutcome\"\xa5\x01\n" +
 	"\x0fListDeadRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12,\n" +
 	"\x06filter\x18\x02 \x01(\v2\x14.admit.v1.DeadFilterR\x06filter\x12\x1b\n" +
 	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"\x82\x01\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x14\n" +
+	"\x05stale\x18\x05 \x01(\bR\x05stale\"\xaf\x01\n" +
 	"\x10ListDeadResponse\x12)\n" +
 	"\aentries\x18\x01 \x03(\v2\x0f.admit.v1.EntryR\aentries\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\xa6\x01\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\x12+\n" +
+	"\x03age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\xa6\x01\n" +
 	"\x0eRedriveRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12,\n" +
 	"\x06filter\x18\x02 \x01(\v2\x14.admit.v1.DeadFilterR\x06filter\x12\x14\n" +
@@ -1204,19 +1313,21 @@ const file_admit_v1_due_work_service_proto_rawDesc = "" +
 	"\n" +
 	"per_second\x18\x04 \x01(\x05R\tperSecond\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x05 \x01(\tR\tpageToken\"U\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\"\x86\x01\n" +
 	"\x0fRedriveResponse\x12\x1a\n" +
 	"\bredriven\x18\x01 \x01(\x05R\bredriven\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x89\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12/\n" +
+	"\adecided\x18\x03 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"\x89\x01\n" +
 	"\x10PurgeDeadRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12,\n" +
 	"\x06filter\x18\x02 \x01(\v2\x14.admit.v1.DeadFilterR\x06filter\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"S\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"\x84\x01\n" +
 	"\x11PurgeDeadResponse\x12\x16\n" +
 	"\x06purged\x18\x01 \x01(\x05R\x06purged\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xf4\x03\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12/\n" +
+	"\adecided\x18\x03 \x01(\v2\x15.admit.v1.LogPositionR\adecided2\xf4\x03\n" +
 	"\x0eDueWorkService\x12A\n" +
 	"\bSchedule\x12\x19.admit.v1.ScheduleRequest\x1a\x1a.admit.v1.ScheduleResponse\x12G\n" +
 	"\n" +
@@ -1261,46 +1372,55 @@ var file_admit_v1_due_work_service_proto_goTypes = []any{
 	(*PurgeDeadResponse)(nil),     // 16: admit.v1.PurgeDeadResponse
 	(*EntrySpec)(nil),             // 17: admit.v1.EntrySpec
 	(*Shedding)(nil),              // 18: admit.v1.Shedding
-	(Reason)(0),                   // 19: admit.v1.Reason
-	(*ItemError)(nil),             // 20: admit.v1.ItemError
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
-	(*Entry)(nil),                 // 22: admit.v1.Entry
-	(Outcome)(0),                  // 23: admit.v1.Outcome
+	(*LogPosition)(nil),           // 19: admit.v1.LogPosition
+	(Reason)(0),                   // 20: admit.v1.Reason
+	(*ItemError)(nil),             // 21: admit.v1.ItemError
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
+	(*Entry)(nil),                 // 23: admit.v1.Entry
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(Outcome)(0),                  // 25: admit.v1.Outcome
 }
 var file_admit_v1_due_work_service_proto_depIdxs = []int32{
 	17, // 0: admit.v1.ScheduleRequest.entries:type_name -> admit.v1.EntrySpec
 	3,  // 1: admit.v1.ScheduleResponse.results:type_name -> admit.v1.ScheduleResult
 	18, // 2: admit.v1.ScheduleResponse.shedding:type_name -> admit.v1.Shedding
-	0,  // 3: admit.v1.ScheduleResult.status:type_name -> admit.v1.ScheduleResult.Status
-	19, // 4: admit.v1.ScheduleResult.reason:type_name -> admit.v1.Reason
-	20, // 5: admit.v1.ScheduleResult.error:type_name -> admit.v1.ItemError
-	21, // 6: admit.v1.ListEntriesRequest.due_before:type_name -> google.protobuf.Timestamp
-	22, // 7: admit.v1.ListEntriesResponse.entries:type_name -> admit.v1.Entry
-	22, // 8: admit.v1.GetEntryResponse.entry:type_name -> admit.v1.Entry
-	23, // 9: admit.v1.DeadFilter.outcome:type_name -> admit.v1.Outcome
-	10, // 10: admit.v1.ListDeadRequest.filter:type_name -> admit.v1.DeadFilter
-	22, // 11: admit.v1.ListDeadResponse.entries:type_name -> admit.v1.Entry
-	10, // 12: admit.v1.RedriveRequest.filter:type_name -> admit.v1.DeadFilter
-	10, // 13: admit.v1.PurgeDeadRequest.filter:type_name -> admit.v1.DeadFilter
-	1,  // 14: admit.v1.DueWorkService.Schedule:input_type -> admit.v1.ScheduleRequest
-	4,  // 15: admit.v1.DueWorkService.Unschedule:input_type -> admit.v1.UnscheduleRequest
-	6,  // 16: admit.v1.DueWorkService.ListEntries:input_type -> admit.v1.ListEntriesRequest
-	8,  // 17: admit.v1.DueWorkService.GetEntry:input_type -> admit.v1.GetEntryRequest
-	11, // 18: admit.v1.DueWorkService.ListDead:input_type -> admit.v1.ListDeadRequest
-	13, // 19: admit.v1.DueWorkService.Redrive:input_type -> admit.v1.RedriveRequest
-	15, // 20: admit.v1.DueWorkService.PurgeDead:input_type -> admit.v1.PurgeDeadRequest
-	2,  // 21: admit.v1.DueWorkService.Schedule:output_type -> admit.v1.ScheduleResponse
-	5,  // 22: admit.v1.DueWorkService.Unschedule:output_type -> admit.v1.UnscheduleResponse
-	7,  // 23: admit.v1.DueWorkService.ListEntries:output_type -> admit.v1.ListEntriesResponse
-	9,  // 24: admit.v1.DueWorkService.GetEntry:output_type -> admit.v1.GetEntryResponse
-	12, // 25: admit.v1.DueWorkService.ListDead:output_type -> admit.v1.ListDeadResponse
-	14, // 26: admit.v1.DueWorkService.Redrive:output_type -> admit.v1.RedriveResponse
-	16, // 27: admit.v1.DueWorkService.PurgeDead:output_type -> admit.v1.PurgeDeadResponse
-	21, // [21:28] is the sub-list for method output_type
-	14, // [14:21] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	19, // 3: admit.v1.ScheduleResponse.decided:type_name -> admit.v1.LogPosition
+	0,  // 4: admit.v1.ScheduleResult.status:type_name -> admit.v1.ScheduleResult.Status
+	20, // 5: admit.v1.ScheduleResult.reason:type_name -> admit.v1.Reason
+	21, // 6: admit.v1.ScheduleResult.error:type_name -> admit.v1.ItemError
+	19, // 7: admit.v1.UnscheduleResponse.decided:type_name -> admit.v1.LogPosition
+	22, // 8: admit.v1.ListEntriesRequest.due_before:type_name -> google.protobuf.Timestamp
+	23, // 9: admit.v1.ListEntriesResponse.entries:type_name -> admit.v1.Entry
+	24, // 10: admit.v1.ListEntriesResponse.age:type_name -> google.protobuf.Duration
+	23, // 11: admit.v1.GetEntryResponse.entry:type_name -> admit.v1.Entry
+	24, // 12: admit.v1.GetEntryResponse.age:type_name -> google.protobuf.Duration
+	25, // 13: admit.v1.DeadFilter.outcome:type_name -> admit.v1.Outcome
+	10, // 14: admit.v1.ListDeadRequest.filter:type_name -> admit.v1.DeadFilter
+	23, // 15: admit.v1.ListDeadResponse.entries:type_name -> admit.v1.Entry
+	24, // 16: admit.v1.ListDeadResponse.age:type_name -> google.protobuf.Duration
+	10, // 17: admit.v1.RedriveRequest.filter:type_name -> admit.v1.DeadFilter
+	19, // 18: admit.v1.RedriveResponse.decided:type_name -> admit.v1.LogPosition
+	10, // 19: admit.v1.PurgeDeadRequest.filter:type_name -> admit.v1.DeadFilter
+	19, // 20: admit.v1.PurgeDeadResponse.decided:type_name -> admit.v1.LogPosition
+	1,  // 21: admit.v1.DueWorkService.Schedule:input_type -> admit.v1.ScheduleRequest
+	4,  // 22: admit.v1.DueWorkService.Unschedule:input_type -> admit.v1.UnscheduleRequest
+	6,  // 23: admit.v1.DueWorkService.ListEntries:input_type -> admit.v1.ListEntriesRequest
+	8,  // 24: admit.v1.DueWorkService.GetEntry:input_type -> admit.v1.GetEntryRequest
+	11, // 25: admit.v1.DueWorkService.ListDead:input_type -> admit.v1.ListDeadRequest
+	13, // 26: admit.v1.DueWorkService.Redrive:input_type -> admit.v1.RedriveRequest
+	15, // 27: admit.v1.DueWorkService.PurgeDead:input_type -> admit.v1.PurgeDeadRequest
+	2,  // 28: admit.v1.DueWorkService.Schedule:output_type -> admit.v1.ScheduleResponse
+	5,  // 29: admit.v1.DueWorkService.Unschedule:output_type -> admit.v1.UnscheduleResponse
+	7,  // 30: admit.v1.DueWorkService.ListEntries:output_type -> admit.v1.ListEntriesResponse
+	9,  // 31: admit.v1.DueWorkService.GetEntry:output_type -> admit.v1.GetEntryResponse
+	12, // 32: admit.v1.DueWorkService.ListDead:output_type -> admit.v1.ListDeadResponse
+	14, // 33: admit.v1.DueWorkService.Redrive:output_type -> admit.v1.RedriveResponse
+	16, // 34: admit.v1.DueWorkService.PurgeDead:output_type -> admit.v1.PurgeDeadResponse
+	28, // [28:35] is the sub-list for method output_type
+	21, // [21:28] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_due_work_service_proto_init() }
@@ -1310,6 +1430,7 @@ func file_admit_v1_due_work_service_proto_init() {
 	}
 	file_admit_v1_decision_proto_init()
 	file_admit_v1_entry_proto_init()
+	file_admit_v1_log_position_proto_init()
 	file_admit_v1_permit_proto_init()
 	file_admit_v1_shedding_proto_init()
 	type x struct{}

@@ -60,8 +60,8 @@ const (
 	// FAILED_PRECONDITION. One of the pool's limits is reached. Metadata: `pool`,
 	// `limit`, `capacity`.
 	ErrorReason_ERROR_REASON_LIMIT_REACHED ErrorReason = 21
-	// UNAVAILABLE with RetryInfo. This node does not lead. Metadata, where
-	// known: `leader_addr`.
+	// UNAVAILABLE with RetryInfo. This node does not lead, and could not pass the call
+	// on. Metadata: `leader_id`, and where known `leader_addr`.
 	ErrorReason_ERROR_REASON_NOT_LEADER ErrorReason = 10
 	// UNAVAILABLE with RetryInfo. No node leads.
 	ErrorReason_ERROR_REASON_NO_QUORUM ErrorReason = 11

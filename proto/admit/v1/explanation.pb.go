@@ -48,7 +48,10 @@ type ExplainRequest struct {
 	// An entry's key. Empty means none.
 	Key string `protobuf:"bytes,9,opt,name=key,proto3" json:"key,omitempty"`
 	// A permit's token. Empty means none; goes with neither `key` nor a request.
-	Permit        string `protobuf:"bytes,10,opt,name=permit,proto3" json:"permit,omitempty"`
+	Permit string `protobuf:"bytes,10,opt,name=permit,proto3" json:"permit,omitempty"`
+	// Answer from what the node has seen so far, without asking the leader whether there
+	// is more: also while none leads. `age` then says how old that is.
+	Stale         bool `protobuf:"varint,11,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -151,6 +154,13 @@ func (x *ExplainRequest) GetPermit() string {
 		return x.Permit
 	}
 	return ""
+}
+
+func (x *ExplainRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
 }
 
 // Explanation says why something waits, and what for. Nothing was changed by it.
@@ -884,7 +894,7 @@ var File_admit_v1_explanation_proto protoreflect.FileDescriptor
 
 const file_admit_v1_explanation_proto_rawDesc = "" +
 	"\n" +
-	"\x1aadmit/v1/explanation.proto\x12\badmit.v1\x1a\x17admit/v1/decision.proto\x1a\x14admit/v1/entry.proto\x1a\x15admit/v1/permit.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\"\x9a\x02\n" +
+	"\x1aadmit/v1/explanation.proto\x12\badmit.v1\x1a\x17admit/v1/decision.proto\x1a\x14admit/v1/entry.proto\x1a\x15admit/v1/permit.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\"\xb0\x02\n" +
 	"\x0eExplainRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
@@ -898,7 +908,8 @@ const file_admit_v1_explanation_proto_rawDesc = "" +
 	"request_id\x18\b \x01(\tR\trequestId\x12\x10\n" +
 	"\x03key\x18\t \x01(\tR\x03key\x12\x16\n" +
 	"\x06permit\x18\n" +
-	" \x01(\tR\x06permitB\a\n" +
+	" \x01(\tR\x06permit\x12\x14\n" +
+	"\x05stale\x18\v \x01(\bR\x05staleB\a\n" +
 	"\x05_cost\"\x9f\x04\n" +
 	"\vExplanation\x12<\n" +
 	"\fcluster_time\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\vclusterTime\x12\x1b\n" +

@@ -9,6 +9,7 @@ package admitv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -106,7 +107,9 @@ type ApplyPolicyResponse struct {
 	Changed bool `protobuf:"varint,2,opt,name=changed,proto3" json:"changed,omitempty"`
 	// What the policy has no more and that goes when it is empty. Empty if the
 	// policy equalled the one in force.
-	Draining      []*Draining `protobuf:"bytes,3,rep,name=draining,proto3" json:"draining,omitempty"`
+	Draining []*Draining `protobuf:"bytes,3,rep,name=draining,proto3" json:"draining,omitempty"`
+	// Where in the replicated log it was decided.
+	Decided       *LogPosition `protobuf:"bytes,4,opt,name=decided,proto3" json:"decided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -158,6 +161,13 @@ func (x *ApplyPolicyResponse) GetChanged() bool {
 func (x *ApplyPolicyResponse) GetDraining() []*Draining {
 	if x != nil {
 		return x.Draining
+	}
+	return nil
+}
+
+func (x *ApplyPolicyResponse) GetDecided() *LogPosition {
+	if x != nil {
+		return x.Decided
 	}
 	return nil
 }
@@ -361,7 +371,9 @@ func (x *TenantPut) GetRemove() bool {
 type PutTenantsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The rows that are not as before.
-	Changed       int64 `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	Changed int64 `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	// Where in the replicated log it was decided.
+	Decided       *LogPosition `protobuf:"bytes,2,opt,name=decided,proto3" json:"decided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -403,9 +415,19 @@ func (x *PutTenantsResponse) GetChanged() int64 {
 	return 0
 }
 
+func (x *PutTenantsResponse) GetDecided() *LogPosition {
+	if x != nil {
+		return x.Decided
+	}
+	return nil
+}
+
 // GetPolicyRequest asks for the policy in force.
 type GetPolicyRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Answer from what the node has seen so far, without asking the leader whether there
+	// is more: also while none leads. `age` then says how old that is.
+	Stale         bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -440,6 +462,13 @@ func (*GetPolicyRequest) Descriptor() ([]byte, []int) {
 	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{6}
 }
 
+func (x *GetPolicyRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
 // GetPolicyResponse is the policy in force.
 type GetPolicyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -448,7 +477,13 @@ type GetPolicyResponse struct {
 	// Its revision. 0 before the first.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// When it was applied. Absent before the first.
-	AppliedAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=applied_at,json=appliedAt,proto3" json:"applied_at,omitempty"`
+	AppliedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=applied_at,json=appliedAt,proto3" json:"applied_at,omitempty"`
+	// With `stale`: how long ago the node last heard from the leader how far the log is;
+	// 0 where it leads itself, absent where it never has. Else absent: the answer shows
+	// all that was decided before the call began.
+	Age *durationpb.Duration `protobuf:"bytes,4,opt,name=age,proto3" json:"age,omitempty"`
+	// The index in the replicated log that the answer shows.
+	LogIndex      uint64 `protobuf:"varint,5,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -502,6 +537,20 @@ func (x *GetPolicyResponse) GetAppliedAt() *timestamppb.Timestamp {
 		return x.AppliedAt
 	}
 	return nil
+}
+
+func (x *GetPolicyResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
+}
+
+func (x *GetPolicyResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
 }
 
 // PauseRequest names what to hold.
@@ -690,9 +739,11 @@ func (x *GroupTarget) GetGroup() string {
 	return ""
 }
 
-// PauseResponse is empty: the target is paused.
+// PauseResponse says that the target is paused.
 type PauseResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where in the replicated log it was decided.
+	Decided       *LogPosition `protobuf:"bytes,1,opt,name=decided,proto3" json:"decided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -725,6 +776,13 @@ func (x *PauseResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use PauseResponse.ProtoReflect.Descriptor instead.
 func (*PauseResponse) Descriptor() ([]byte, []int) {
 	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *PauseResponse) GetDecided() *LogPosition {
+	if x != nil {
+		return x.Decided
+	}
+	return nil
 }
 
 // ResumeRequest names what to let go.
@@ -857,9 +915,11 @@ func (*ResumeRequest_Bucket) isResumeRequest_Target() {}
 
 func (*ResumeRequest_Group) isResumeRequest_Target() {}
 
-// ResumeResponse is empty: the target is not paused.
+// ResumeResponse says that the target is not paused.
 type ResumeResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where in the replicated log it was decided.
+	Decided       *LogPosition `protobuf:"bytes,1,opt,name=decided,proto3" json:"decided,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -894,21 +954,29 @@ func (*ResumeResponse) Descriptor() ([]byte, []int) {
 	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{12}
 }
 
+func (x *ResumeResponse) GetDecided() *LogPosition {
+	if x != nil {
+		return x.Decided
+	}
+	return nil
+}
+
 var File_admit_v1_policy_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_policy_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1dadmit/v1/policy_service.proto\x12\badmit.v1\x1a\x15admit/v1/policy.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb5\x01\n" +
+	"\x1dadmit/v1/policy_service.proto\x12\badmit.v1\x1a\x1badmit/v1/log_position.proto\x1a\x15admit/v1/policy.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb5\x01\n" +
 	"\x12ApplyPolicyRequest\x12(\n" +
 	"\x06policy\x18\x01 \x01(\v2\x10.admit.v1.PolicyR\x06policy\x120\n" +
 	"\x11expected_revision\x18\x02 \x01(\x03H\x00R\x10expectedRevision\x88\x01\x01\x12\x17\n" +
 	"\adry_run\x18\x03 \x01(\bR\x06dryRun\x12\x14\n" +
 	"\x05drain\x18\x04 \x01(\bR\x05drainB\x14\n" +
-	"\x12_expected_revision\"{\n" +
+	"\x12_expected_revision\"\xac\x01\n" +
 	"\x13ApplyPolicyResponse\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x12\x18\n" +
 	"\achanged\x18\x02 \x01(\bR\achanged\x12.\n" +
-	"\bdraining\x18\x03 \x03(\v2\x12.admit.v1.DrainingR\bdraining\"\x80\x01\n" +
+	"\bdraining\x18\x03 \x03(\v2\x12.admit.v1.DrainingR\bdraining\x12/\n" +
+	"\adecided\x18\x04 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"\x80\x01\n" +
 	"\bDraining\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x12\n" +
 	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x18\n" +
@@ -920,15 +988,19 @@ const file_admit_v1_policy_service_proto_rawDesc = "" +
 	"\x04rows\x18\x02 \x03(\v2\x13.admit.v1.TenantPutR\x04rows\"M\n" +
 	"\tTenantPut\x12(\n" +
 	"\x06tenant\x18\x01 \x01(\v2\x10.admit.v1.TenantR\x06tenant\x12\x16\n" +
-	"\x06remove\x18\x02 \x01(\bR\x06remove\".\n" +
+	"\x06remove\x18\x02 \x01(\bR\x06remove\"_\n" +
 	"\x12PutTenantsResponse\x12\x18\n" +
-	"\achanged\x18\x01 \x01(\x03R\achanged\"\x12\n" +
-	"\x10GetPolicyRequest\"\x94\x01\n" +
+	"\achanged\x18\x01 \x01(\x03R\achanged\x12/\n" +
+	"\adecided\x18\x02 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"(\n" +
+	"\x10GetPolicyRequest\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xde\x01\n" +
 	"\x11GetPolicyResponse\x12(\n" +
 	"\x06policy\x18\x01 \x01(\v2\x10.admit.v1.PolicyR\x06policy\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x129\n" +
 	"\n" +
-	"applied_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tappliedAt\"\xa5\x01\n" +
+	"applied_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tappliedAt\x12+\n" +
+	"\x03age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03age\x12\x1b\n" +
+	"\tlog_index\x18\x05 \x01(\x04R\blogIndex\"\xa5\x01\n" +
 	"\fPauseRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x18\n" +
 	"\x06tenant\x18\x02 \x01(\tH\x00R\x06tenant\x12\x14\n" +
@@ -938,16 +1010,18 @@ const file_admit_v1_policy_service_proto_rawDesc = "" +
 	"\x06target\";\n" +
 	"\vGroupTarget\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\tR\x05group\"\x0f\n" +
-	"\rPauseResponse\"\xa6\x01\n" +
+	"\x05group\x18\x02 \x01(\tR\x05group\"@\n" +
+	"\rPauseResponse\x12/\n" +
+	"\adecided\x18\x01 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"\xa6\x01\n" +
 	"\rResumeRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x18\n" +
 	"\x06tenant\x18\x02 \x01(\tH\x00R\x06tenant\x12\x14\n" +
 	"\x04lane\x18\x03 \x01(\tH\x00R\x04lane\x12\x18\n" +
 	"\x06bucket\x18\x04 \x01(\tH\x00R\x06bucket\x12-\n" +
 	"\x05group\x18\x05 \x01(\v2\x15.admit.v1.GroupTargetH\x00R\x05groupB\b\n" +
-	"\x06target\"\x10\n" +
-	"\x0eResumeResponse2\xe1\x02\n" +
+	"\x06target\"A\n" +
+	"\x0eResumeResponse\x12/\n" +
+	"\adecided\x18\x01 \x01(\v2\x15.admit.v1.LogPositionR\adecided2\xe1\x02\n" +
 	"\rPolicyService\x12J\n" +
 	"\vApplyPolicy\x12\x1c.admit.v1.ApplyPolicyRequest\x1a\x1d.admit.v1.ApplyPolicyResponse\x12D\n" +
 	"\tGetPolicy\x12\x1a.admit.v1.GetPolicyRequest\x1a\x1b.admit.v1.GetPolicyResponse\x12G\n" +
@@ -984,33 +1058,40 @@ var file_admit_v1_policy_service_proto_goTypes = []any{
 	(*ResumeRequest)(nil),         // 11: admit.v1.ResumeRequest
 	(*ResumeResponse)(nil),        // 12: admit.v1.ResumeResponse
 	(*Policy)(nil),                // 13: admit.v1.Policy
-	(*Tenant)(nil),                // 14: admit.v1.Tenant
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*LogPosition)(nil),           // 14: admit.v1.LogPosition
+	(*Tenant)(nil),                // 15: admit.v1.Tenant
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
 }
 var file_admit_v1_policy_service_proto_depIdxs = []int32{
 	13, // 0: admit.v1.ApplyPolicyRequest.policy:type_name -> admit.v1.Policy
 	2,  // 1: admit.v1.ApplyPolicyResponse.draining:type_name -> admit.v1.Draining
-	4,  // 2: admit.v1.PutTenantsRequest.rows:type_name -> admit.v1.TenantPut
-	14, // 3: admit.v1.TenantPut.tenant:type_name -> admit.v1.Tenant
-	13, // 4: admit.v1.GetPolicyResponse.policy:type_name -> admit.v1.Policy
-	15, // 5: admit.v1.GetPolicyResponse.applied_at:type_name -> google.protobuf.Timestamp
-	9,  // 6: admit.v1.PauseRequest.group:type_name -> admit.v1.GroupTarget
-	9,  // 7: admit.v1.ResumeRequest.group:type_name -> admit.v1.GroupTarget
-	0,  // 8: admit.v1.PolicyService.ApplyPolicy:input_type -> admit.v1.ApplyPolicyRequest
-	6,  // 9: admit.v1.PolicyService.GetPolicy:input_type -> admit.v1.GetPolicyRequest
-	3,  // 10: admit.v1.PolicyService.PutTenants:input_type -> admit.v1.PutTenantsRequest
-	8,  // 11: admit.v1.PolicyService.Pause:input_type -> admit.v1.PauseRequest
-	11, // 12: admit.v1.PolicyService.Resume:input_type -> admit.v1.ResumeRequest
-	1,  // 13: admit.v1.PolicyService.ApplyPolicy:output_type -> admit.v1.ApplyPolicyResponse
-	7,  // 14: admit.v1.PolicyService.GetPolicy:output_type -> admit.v1.GetPolicyResponse
-	5,  // 15: admit.v1.PolicyService.PutTenants:output_type -> admit.v1.PutTenantsResponse
-	10, // 16: admit.v1.PolicyService.Pause:output_type -> admit.v1.PauseResponse
-	12, // 17: admit.v1.PolicyService.Resume:output_type -> admit.v1.ResumeResponse
-	13, // [13:18] is the sub-list for method output_type
-	8,  // [8:13] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	14, // 2: admit.v1.ApplyPolicyResponse.decided:type_name -> admit.v1.LogPosition
+	4,  // 3: admit.v1.PutTenantsRequest.rows:type_name -> admit.v1.TenantPut
+	15, // 4: admit.v1.TenantPut.tenant:type_name -> admit.v1.Tenant
+	14, // 5: admit.v1.PutTenantsResponse.decided:type_name -> admit.v1.LogPosition
+	13, // 6: admit.v1.GetPolicyResponse.policy:type_name -> admit.v1.Policy
+	16, // 7: admit.v1.GetPolicyResponse.applied_at:type_name -> google.protobuf.Timestamp
+	17, // 8: admit.v1.GetPolicyResponse.age:type_name -> google.protobuf.Duration
+	9,  // 9: admit.v1.PauseRequest.group:type_name -> admit.v1.GroupTarget
+	14, // 10: admit.v1.PauseResponse.decided:type_name -> admit.v1.LogPosition
+	9,  // 11: admit.v1.ResumeRequest.group:type_name -> admit.v1.GroupTarget
+	14, // 12: admit.v1.ResumeResponse.decided:type_name -> admit.v1.LogPosition
+	0,  // 13: admit.v1.PolicyService.ApplyPolicy:input_type -> admit.v1.ApplyPolicyRequest
+	6,  // 14: admit.v1.PolicyService.GetPolicy:input_type -> admit.v1.GetPolicyRequest
+	3,  // 15: admit.v1.PolicyService.PutTenants:input_type -> admit.v1.PutTenantsRequest
+	8,  // 16: admit.v1.PolicyService.Pause:input_type -> admit.v1.PauseRequest
+	11, // 17: admit.v1.PolicyService.Resume:input_type -> admit.v1.ResumeRequest
+	1,  // 18: admit.v1.PolicyService.ApplyPolicy:output_type -> admit.v1.ApplyPolicyResponse
+	7,  // 19: admit.v1.PolicyService.GetPolicy:output_type -> admit.v1.GetPolicyResponse
+	5,  // 20: admit.v1.PolicyService.PutTenants:output_type -> admit.v1.PutTenantsResponse
+	10, // 21: admit.v1.PolicyService.Pause:output_type -> admit.v1.PauseResponse
+	12, // 22: admit.v1.PolicyService.Resume:output_type -> admit.v1.ResumeResponse
+	18, // [18:23] is the sub-list for method output_type
+	13, // [13:18] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_policy_service_proto_init() }
@@ -1018,6 +1099,7 @@ func file_admit_v1_policy_service_proto_init() {
 	if File_admit_v1_policy_service_proto != nil {
 		return
 	}
+	file_admit_v1_log_position_proto_init()
 	file_admit_v1_policy_proto_init()
 	file_admit_v1_policy_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_admit_v1_policy_service_proto_msgTypes[8].OneofWrappers = []any{

@@ -85,7 +85,10 @@ type GetTenantRequest struct {
 	// The pool. Required.
 	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
 	// The tenant. Required.
-	Tenant        string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Answer from what the node has seen so far, without asking the leader whether there
+	// is more: also while none leads. `age` then says how old that is.
+	Stale         bool `protobuf:"varint,3,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -134,13 +137,24 @@ func (x *GetTenantRequest) GetTenant() string {
 	return ""
 }
 
+func (x *GetTenantRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
 // GetTenantResponse is one tenant.
 type GetTenantResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tenant.
 	Tenant *TenantStatus `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// The index in the replicated log that the picture shows.
-	LogIndex      uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	LogIndex uint64 `protobuf:"varint,2,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// With `stale`: how long ago the node last heard from the leader how far the log is;
+	// 0 where it leads itself, absent where it never has. Else absent: the answer shows
+	// all that was decided before the call began.
+	Age           *durationpb.Duration `protobuf:"bytes,3,opt,name=age,proto3" json:"age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -189,6 +203,13 @@ func (x *GetTenantResponse) GetLogIndex() uint64 {
 	return 0
 }
 
+func (x *GetTenantResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
+}
+
 // ListTenantsRequest selects a page.
 type ListTenantsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -197,7 +218,10 @@ type ListTenantsRequest struct {
 	// The most tenants to return, 1 to 1000. 0 means 100.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before. Empty means the first page.
-	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Answer from what the node has seen so far, without asking the leader whether there
+	// is more: also while none leads. `age` then says how old that is.
+	Stale         bool `protobuf:"varint,4,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -253,6 +277,13 @@ func (x *ListTenantsRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *ListTenantsRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
 // ListTenantsResponse is a page of tenants.
 type ListTenantsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -261,7 +292,11 @@ type ListTenantsResponse struct {
 	// Asks for the next page. Empty if this is the last.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// The index in the replicated log that the page shows.
-	LogIndex      uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	LogIndex uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// With `stale`: how long ago the node last heard from the leader how far the log is;
+	// 0 where it leads itself, absent where it never has. Else absent: the answer shows
+	// all that was decided before the call began.
+	Age           *durationpb.Duration `protobuf:"bytes,4,opt,name=age,proto3" json:"age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -315,6 +350,13 @@ func (x *ListTenantsResponse) GetLogIndex() uint64 {
 		return x.LogIndex
 	}
 	return 0
+}
+
+func (x *ListTenantsResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
 }
 
 // TenantStatus is how one tenant of a pool stands.
@@ -429,7 +471,10 @@ type GetSheddingRequest struct {
 	// Only rows of this lane. Empty means all; a lane that is not there has none.
 	Lane string `protobuf:"bytes,3,opt,name=lane,proto3" json:"lane,omitempty"`
 	// Only rows held for this reason. Absent means all.
-	Reason        Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=admit.v1.Reason" json:"reason,omitempty"`
+	Reason Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=admit.v1.Reason" json:"reason,omitempty"`
+	// Answer from what the node has seen so far, without asking the leader whether there
+	// is more: also while none leads. `age` then says how old that is.
+	Stale         bool `protobuf:"varint,5,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -492,13 +537,24 @@ func (x *GetSheddingRequest) GetReason() Reason {
 	return Reason_REASON_UNSPECIFIED
 }
 
+func (x *GetSheddingRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
 // GetSheddingResponse is a chunk of the picture.
 type GetSheddingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Up to 1000 rows. In the first chunk cluster_time, log_index, policy_revision,
 	// lanes and totals are set as well, those of the whole pool; `more` says that
 	// another chunk follows. retry_after is absent from rows with waiting requests.
-	Shedding      *Shedding `protobuf:"bytes,1,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	Shedding *Shedding `protobuf:"bytes,1,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	// With `stale`: how long ago the node last heard from the leader how far the log is;
+	// 0 where it leads itself, absent where it never has. Else absent: the answer shows
+	// all that was decided before the call began.
+	Age           *durationpb.Duration `protobuf:"bytes,2,opt,name=age,proto3" json:"age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -540,6 +596,13 @@ func (x *GetSheddingResponse) GetShedding() *Shedding {
 	return nil
 }
 
+func (x *GetSheddingResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
+}
+
 // WatchSheddingRequest selects a pool to watch.
 type WatchSheddingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -549,7 +612,10 @@ type WatchSheddingRequest struct {
 	Interval *durationpb.Duration `protobuf:"bytes,2,opt,name=interval,proto3" json:"interval,omitempty"`
 	// How many held tenants to show, 0 to 1000. Absent means 16. Where there are more,
 	// others are shown each second, so that all are seen in turn.
-	HeldRows      *int32 `protobuf:"varint,3,opt,name=held_rows,json=heldRows,proto3,oneof" json:"held_rows,omitempty"`
+	HeldRows *int32 `protobuf:"varint,3,opt,name=held_rows,json=heldRows,proto3,oneof" json:"held_rows,omitempty"`
+	// Answer from what the node has seen so far, without asking the leader whether there
+	// is more: also while none leads. `age` then says how old that is.
+	Stale         bool `protobuf:"varint,4,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -605,11 +671,22 @@ func (x *WatchSheddingRequest) GetHeldRows() int32 {
 	return 0
 }
 
+func (x *WatchSheddingRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
 // WatchSheddingResponse is the shedding as it is now.
 type WatchSheddingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The pool's shedding.
-	Shedding      *Shedding `protobuf:"bytes,1,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	Shedding *Shedding `protobuf:"bytes,1,opt,name=shedding,proto3" json:"shedding,omitempty"`
+	// With `stale`: how long ago the node last heard from the leader how far the log is;
+	// 0 where it leads itself, absent where it never has. Else absent: the answer shows
+	// all that was decided before the call began.
+	Age           *durationpb.Duration `protobuf:"bytes,2,opt,name=age,proto3" json:"age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -651,6 +728,13 @@ func (x *WatchSheddingResponse) GetShedding() *Shedding {
 	return nil
 }
 
+func (x *WatchSheddingResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
+}
+
 // TopShedRequest selects tenants.
 type TopShedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -661,7 +745,10 @@ type TopShedRequest struct {
 	// Only what is held in this lane. Empty means all.
 	Lane string `protobuf:"bytes,3,opt,name=lane,proto3" json:"lane,omitempty"`
 	// Only what is held for this reason. Absent means all.
-	Reason        Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=admit.v1.Reason" json:"reason,omitempty"`
+	Reason Reason `protobuf:"varint,4,opt,name=reason,proto3,enum=admit.v1.Reason" json:"reason,omitempty"`
+	// Answer from what the node has seen so far, without asking the leader whether there
+	// is more: also while none leads. `age` then says how old that is.
+	Stale         bool `protobuf:"varint,5,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -724,6 +811,13 @@ func (x *TopShedRequest) GetReason() Reason {
 	return Reason_REASON_UNSPECIFIED
 }
 
+func (x *TopShedRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
 // TopShedResponse names the tenants with the most held.
 type TopShedResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -732,7 +826,11 @@ type TopShedResponse struct {
 	// Time since the cluster was born.
 	ClusterTime *durationpb.Duration `protobuf:"bytes,2,opt,name=cluster_time,json=clusterTime,proto3" json:"cluster_time,omitempty"`
 	// The index in the replicated log that the picture shows.
-	LogIndex      uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	LogIndex uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// With `stale`: how long ago the node last heard from the leader how far the log is;
+	// 0 where it leads itself, absent where it never has. Else absent: the answer shows
+	// all that was decided before the call began.
+	Age           *durationpb.Duration `protobuf:"bytes,4,opt,name=age,proto3" json:"age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -786,6 +884,13 @@ func (x *TopShedResponse) GetLogIndex() uint64 {
 		return x.LogIndex
 	}
 	return 0
+}
+
+func (x *TopShedResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
 }
 
 // TopTenant is what one tenant has held.
@@ -856,7 +961,11 @@ func (x *TopTenant) GetHeld() []*HeldTenant {
 type ExplainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The explanation.
-	Explanation   *Explanation `protobuf:"bytes,1,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	Explanation *Explanation `protobuf:"bytes,1,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	// With `stale`: how long ago the node last heard from the leader how far the log is;
+	// 0 where it leads itself, absent where it never has. Else absent: the answer shows
+	// all that was decided before the call began.
+	Age           *durationpb.Duration `protobuf:"bytes,2,opt,name=age,proto3" json:"age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -898,11 +1007,21 @@ func (x *ExplainResponse) GetExplanation() *Explanation {
 	return nil
 }
 
+func (x *ExplainResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
+}
+
 // QueueHealthRequest selects pools.
 type QueueHealthRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The pool to show. Empty means all.
-	Pool          string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Answer from what the node has seen so far, without asking the leader whether there
+	// is more: also while none leads. `age` then says how old that is.
+	Stale         bool `protobuf:"varint,2,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -944,6 +1063,13 @@ func (x *QueueHealthRequest) GetPool() string {
 	return ""
 }
 
+func (x *QueueHealthRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
 // QueueHealthResponse is one consistent picture of the selected pools.
 type QueueHealthResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -955,8 +1081,12 @@ type QueueHealthResponse struct {
 	LogIndex uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
 	// The policy's revision.
 	PolicyRevision int64 `protobuf:"varint,4,opt,name=policy_revision,json=policyRevision,proto3" json:"policy_revision,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// With `stale`: how long ago the node last heard from the leader how far the log is;
+	// 0 where it leads itself, absent where it never has. Else absent: the answer shows
+	// all that was decided before the call began.
+	Age           *durationpb.Duration `protobuf:"bytes,5,opt,name=age,proto3" json:"age,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueueHealthResponse) Reset() {
@@ -1015,6 +1145,13 @@ func (x *QueueHealthResponse) GetPolicyRevision() int64 {
 		return x.PolicyRevision
 	}
 	return 0
+}
+
+func (x *QueueHealthResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
 }
 
 // PoolHealth is how one pool stands.
@@ -1441,22 +1578,26 @@ var File_admit_v1_status_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1dadmit/v1/status_service.proto\x12\badmit.v1\x1a\x1aadmit/v1/explanation.proto\x1a\x15admit/v1/policy.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\">\n" +
+	"\x1dadmit/v1/status_service.proto\x12\badmit.v1\x1a\x1aadmit/v1/explanation.proto\x1a\x15admit/v1/policy.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\"T\n" +
 	"\x10GetTenantRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
-	"\x06tenant\x18\x02 \x01(\tR\x06tenant\"`\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x14\n" +
+	"\x05stale\x18\x03 \x01(\bR\x05stale\"\x8d\x01\n" +
 	"\x11GetTenantResponse\x12.\n" +
 	"\x06tenant\x18\x01 \x01(\v2\x16.admit.v1.TenantStatusR\x06tenant\x12\x1b\n" +
-	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\"d\n" +
+	"\tlog_index\x18\x02 \x01(\x04R\blogIndex\x12+\n" +
+	"\x03age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03age\"z\n" +
 	"\x12ListTenantsRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\"\x8c\x01\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\x12\x14\n" +
+	"\x05stale\x18\x04 \x01(\bR\x05stale\"\xb9\x01\n" +
 	"\x13ListTenantsResponse\x120\n" +
 	"\atenants\x18\x01 \x03(\v2\x16.admit.v1.TenantStatusR\atenants\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\xd6\x02\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\x12+\n" +
+	"\x03age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\xd6\x02\n" +
 	"\fTenantStatus\x12&\n" +
 	"\x05share\x18\x01 \x01(\v2\x10.admit.v1.TenantR\x05share\x125\n" +
 	"\x06source\x18\x02 \x01(\x0e2\x1d.admit.v1.TenantStatus.SourceR\x06source\x12\x16\n" +
@@ -1470,44 +1611,53 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\x0eSOURCE_DEFAULT\x10\x01\x12\x11\n" +
 	"\rSOURCE_POLICY\x10\x02\x12\x0e\n" +
 	"\n" +
-	"SOURCE_PUT\x10\x03\"~\n" +
+	"SOURCE_PUT\x10\x03\"\x94\x01\n" +
 	"\x12GetSheddingRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x12\n" +
 	"\x04lane\x18\x03 \x01(\tR\x04lane\x12(\n" +
-	"\x06reason\x18\x04 \x01(\x0e2\x10.admit.v1.ReasonR\x06reason\"E\n" +
+	"\x06reason\x18\x04 \x01(\x0e2\x10.admit.v1.ReasonR\x06reason\x12\x14\n" +
+	"\x05stale\x18\x05 \x01(\bR\x05stale\"r\n" +
 	"\x13GetSheddingResponse\x12.\n" +
-	"\bshedding\x18\x01 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"\x91\x01\n" +
+	"\bshedding\x18\x01 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x12+\n" +
+	"\x03age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\xa7\x01\n" +
 	"\x14WatchSheddingRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x125\n" +
 	"\binterval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12 \n" +
-	"\theld_rows\x18\x03 \x01(\x05H\x00R\bheldRows\x88\x01\x01B\f\n" +
+	"\theld_rows\x18\x03 \x01(\x05H\x00R\bheldRows\x88\x01\x01\x12\x14\n" +
+	"\x05stale\x18\x04 \x01(\bR\x05staleB\f\n" +
 	"\n" +
-	"_held_rows\"G\n" +
+	"_held_rows\"t\n" +
 	"\x15WatchSheddingResponse\x12.\n" +
-	"\bshedding\x18\x01 \x01(\v2\x12.admit.v1.SheddingR\bshedding\"p\n" +
+	"\bshedding\x18\x01 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x12+\n" +
+	"\x03age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\x86\x01\n" +
 	"\x0eTopShedRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\f\n" +
 	"\x01n\x18\x02 \x01(\x05R\x01n\x12\x12\n" +
 	"\x04lane\x18\x03 \x01(\tR\x04lane\x12(\n" +
-	"\x06reason\x18\x04 \x01(\x0e2\x10.admit.v1.ReasonR\x06reason\"\x9b\x01\n" +
+	"\x06reason\x18\x04 \x01(\x0e2\x10.admit.v1.ReasonR\x06reason\x12\x14\n" +
+	"\x05stale\x18\x05 \x01(\bR\x05stale\"\xc8\x01\n" +
 	"\x0fTopShedResponse\x12-\n" +
 	"\atenants\x18\x01 \x03(\v2\x13.admit.v1.TopTenantR\atenants\x12<\n" +
 	"\fcluster_time\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\vclusterTime\x12\x1b\n" +
-	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"c\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\x12+\n" +
+	"\x03age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03age\"c\n" +
 	"\tTopTenant\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\x12(\n" +
-	"\x04held\x18\x03 \x03(\v2\x14.admit.v1.HeldTenantR\x04held\"J\n" +
+	"\x04held\x18\x03 \x03(\v2\x14.admit.v1.HeldTenantR\x04held\"w\n" +
 	"\x0fExplainResponse\x127\n" +
-	"\vexplanation\x18\x01 \x01(\v2\x15.admit.v1.ExplanationR\vexplanation\"(\n" +
+	"\vexplanation\x18\x01 \x01(\v2\x15.admit.v1.ExplanationR\vexplanation\x12+\n" +
+	"\x03age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03age\">\n" +
 	"\x12QueueHealthRequest\x12\x12\n" +
-	"\x04pool\x18\x01 \x01(\tR\x04pool\"\xc5\x01\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x14\n" +
+	"\x05stale\x18\x02 \x01(\bR\x05stale\"\xf2\x01\n" +
 	"\x13QueueHealthResponse\x12*\n" +
 	"\x05pools\x18\x01 \x03(\v2\x14.admit.v1.PoolHealthR\x05pools\x12<\n" +
 	"\fcluster_time\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\vclusterTime\x12\x1b\n" +
 	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\x12'\n" +
-	"\x0fpolicy_revision\x18\x04 \x01(\x03R\x0epolicyRevision\"\xcf\x03\n" +
+	"\x0fpolicy_revision\x18\x04 \x01(\x03R\x0epolicyRevision\x12+\n" +
+	"\x03age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\xcf\x03\n" +
 	"\n" +
 	"PoolHealth\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
@@ -1593,10 +1743,10 @@ var file_admit_v1_status_service_proto_goTypes = []any{
 	(*LimitHealth)(nil),           // 17: admit.v1.LimitHealth
 	(*LaneHealth)(nil),            // 18: admit.v1.LaneHealth
 	(*BucketHealth)(nil),          // 19: admit.v1.BucketHealth
-	(*Tenant)(nil),                // 20: admit.v1.Tenant
-	(Reason)(0),                   // 21: admit.v1.Reason
-	(*Shedding)(nil),              // 22: admit.v1.Shedding
-	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
+	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
+	(*Tenant)(nil),                // 21: admit.v1.Tenant
+	(Reason)(0),                   // 22: admit.v1.Reason
+	(*Shedding)(nil),              // 23: admit.v1.Shedding
 	(*HeldTenant)(nil),            // 24: admit.v1.HeldTenant
 	(*Explanation)(nil),           // 25: admit.v1.Explanation
 	(*HeldTotal)(nil),             // 26: admit.v1.HeldTotal
@@ -1604,46 +1754,53 @@ var file_admit_v1_status_service_proto_goTypes = []any{
 }
 var file_admit_v1_status_service_proto_depIdxs = []int32{
 	5,  // 0: admit.v1.GetTenantResponse.tenant:type_name -> admit.v1.TenantStatus
-	5,  // 1: admit.v1.ListTenantsResponse.tenants:type_name -> admit.v1.TenantStatus
-	20, // 2: admit.v1.TenantStatus.share:type_name -> admit.v1.Tenant
-	0,  // 3: admit.v1.TenantStatus.source:type_name -> admit.v1.TenantStatus.Source
-	19, // 4: admit.v1.TenantStatus.buckets:type_name -> admit.v1.BucketHealth
-	21, // 5: admit.v1.GetSheddingRequest.reason:type_name -> admit.v1.Reason
-	22, // 6: admit.v1.GetSheddingResponse.shedding:type_name -> admit.v1.Shedding
-	23, // 7: admit.v1.WatchSheddingRequest.interval:type_name -> google.protobuf.Duration
-	22, // 8: admit.v1.WatchSheddingResponse.shedding:type_name -> admit.v1.Shedding
-	21, // 9: admit.v1.TopShedRequest.reason:type_name -> admit.v1.Reason
-	12, // 10: admit.v1.TopShedResponse.tenants:type_name -> admit.v1.TopTenant
-	23, // 11: admit.v1.TopShedResponse.cluster_time:type_name -> google.protobuf.Duration
-	24, // 12: admit.v1.TopTenant.held:type_name -> admit.v1.HeldTenant
-	25, // 13: admit.v1.ExplainResponse.explanation:type_name -> admit.v1.Explanation
-	16, // 14: admit.v1.QueueHealthResponse.pools:type_name -> admit.v1.PoolHealth
-	23, // 15: admit.v1.QueueHealthResponse.cluster_time:type_name -> google.protobuf.Duration
-	18, // 16: admit.v1.PoolHealth.lanes:type_name -> admit.v1.LaneHealth
-	19, // 17: admit.v1.PoolHealth.buckets:type_name -> admit.v1.BucketHealth
-	26, // 18: admit.v1.PoolHealth.held:type_name -> admit.v1.HeldTotal
-	17, // 19: admit.v1.PoolHealth.limits:type_name -> admit.v1.LimitHealth
-	23, // 20: admit.v1.LaneHealth.oldest_age:type_name -> google.protobuf.Duration
-	23, // 21: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
-	14, // 22: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
-	1,  // 23: admit.v1.StatusService.GetTenant:input_type -> admit.v1.GetTenantRequest
-	3,  // 24: admit.v1.StatusService.ListTenants:input_type -> admit.v1.ListTenantsRequest
-	6,  // 25: admit.v1.StatusService.GetShedding:input_type -> admit.v1.GetSheddingRequest
-	8,  // 26: admit.v1.StatusService.WatchShedding:input_type -> admit.v1.WatchSheddingRequest
-	10, // 27: admit.v1.StatusService.TopShed:input_type -> admit.v1.TopShedRequest
-	27, // 28: admit.v1.StatusService.Explain:input_type -> admit.v1.ExplainRequest
-	15, // 29: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
-	2,  // 30: admit.v1.StatusService.GetTenant:output_type -> admit.v1.GetTenantResponse
-	4,  // 31: admit.v1.StatusService.ListTenants:output_type -> admit.v1.ListTenantsResponse
-	7,  // 32: admit.v1.StatusService.GetShedding:output_type -> admit.v1.GetSheddingResponse
-	9,  // 33: admit.v1.StatusService.WatchShedding:output_type -> admit.v1.WatchSheddingResponse
-	11, // 34: admit.v1.StatusService.TopShed:output_type -> admit.v1.TopShedResponse
-	13, // 35: admit.v1.StatusService.Explain:output_type -> admit.v1.ExplainResponse
-	29, // [29:36] is the sub-list for method output_type
-	22, // [22:29] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	20, // 1: admit.v1.GetTenantResponse.age:type_name -> google.protobuf.Duration
+	5,  // 2: admit.v1.ListTenantsResponse.tenants:type_name -> admit.v1.TenantStatus
+	20, // 3: admit.v1.ListTenantsResponse.age:type_name -> google.protobuf.Duration
+	21, // 4: admit.v1.TenantStatus.share:type_name -> admit.v1.Tenant
+	0,  // 5: admit.v1.TenantStatus.source:type_name -> admit.v1.TenantStatus.Source
+	19, // 6: admit.v1.TenantStatus.buckets:type_name -> admit.v1.BucketHealth
+	22, // 7: admit.v1.GetSheddingRequest.reason:type_name -> admit.v1.Reason
+	23, // 8: admit.v1.GetSheddingResponse.shedding:type_name -> admit.v1.Shedding
+	20, // 9: admit.v1.GetSheddingResponse.age:type_name -> google.protobuf.Duration
+	20, // 10: admit.v1.WatchSheddingRequest.interval:type_name -> google.protobuf.Duration
+	23, // 11: admit.v1.WatchSheddingResponse.shedding:type_name -> admit.v1.Shedding
+	20, // 12: admit.v1.WatchSheddingResponse.age:type_name -> google.protobuf.Duration
+	22, // 13: admit.v1.TopShedRequest.reason:type_name -> admit.v1.Reason
+	12, // 14: admit.v1.TopShedResponse.tenants:type_name -> admit.v1.TopTenant
+	20, // 15: admit.v1.TopShedResponse.cluster_time:type_name -> google.protobuf.Duration
+	20, // 16: admit.v1.TopShedResponse.age:type_name -> google.protobuf.Duration
+	24, // 17: admit.v1.TopTenant.held:type_name -> admit.v1.HeldTenant
+	25, // 18: admit.v1.ExplainResponse.explanation:type_name -> admit.v1.Explanation
+	20, // 19: admit.v1.ExplainResponse.age:type_name -> google.protobuf.Duration
+	16, // 20: admit.v1.QueueHealthResponse.pools:type_name -> admit.v1.PoolHealth
+	20, // 21: admit.v1.QueueHealthResponse.cluster_time:type_name -> google.protobuf.Duration
+	20, // 22: admit.v1.QueueHealthResponse.age:type_name -> google.protobuf.Duration
+	18, // 23: admit.v1.PoolHealth.lanes:type_name -> admit.v1.LaneHealth
+	19, // 24: admit.v1.PoolHealth.buckets:type_name -> admit.v1.BucketHealth
+	26, // 25: admit.v1.PoolHealth.held:type_name -> admit.v1.HeldTotal
+	17, // 26: admit.v1.PoolHealth.limits:type_name -> admit.v1.LimitHealth
+	20, // 27: admit.v1.LaneHealth.oldest_age:type_name -> google.protobuf.Duration
+	20, // 28: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
+	14, // 29: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
+	1,  // 30: admit.v1.StatusService.GetTenant:input_type -> admit.v1.GetTenantRequest
+	3,  // 31: admit.v1.StatusService.ListTenants:input_type -> admit.v1.ListTenantsRequest
+	6,  // 32: admit.v1.StatusService.GetShedding:input_type -> admit.v1.GetSheddingRequest
+	8,  // 33: admit.v1.StatusService.WatchShedding:input_type -> admit.v1.WatchSheddingRequest
+	10, // 34: admit.v1.StatusService.TopShed:input_type -> admit.v1.TopShedRequest
+	27, // 35: admit.v1.StatusService.Explain:input_type -> admit.v1.ExplainRequest
+	15, // 36: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
+	2,  // 37: admit.v1.StatusService.GetTenant:output_type -> admit.v1.GetTenantResponse
+	4,  // 38: admit.v1.StatusService.ListTenants:output_type -> admit.v1.ListTenantsResponse
+	7,  // 39: admit.v1.StatusService.GetShedding:output_type -> admit.v1.GetSheddingResponse
+	9,  // 40: admit.v1.StatusService.WatchShedding:output_type -> admit.v1.WatchSheddingResponse
+	11, // 41: admit.v1.StatusService.TopShed:output_type -> admit.v1.TopShedResponse
+	13, // 42: admit.v1.StatusService.Explain:output_type -> admit.v1.ExplainResponse
+	36, // [36:43] is the sub-list for method output_type
+	29, // [29:36] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_status_service_proto_init() }

@@ -32,8 +32,10 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// StatusService shows what is going on. Its answers come from the node that is
-// asked; `log_index` says how much it has seen.
+// StatusService shows what is going on. An answer comes from the node that is asked
+// and shows all that was decided before the call began: the node asks the leader how
+// far that is, and where it can't the call is UNAVAILABLE. With `stale` it answers
+// from what it has; `log_index` and `age` say how much that is.
 type StatusServiceClient interface {
 	// QueueHealth shows the pools: lanes, buckets, permits and who is held.
 	//
@@ -175,8 +177,10 @@ func (c *statusServiceClient) Explain(ctx context.Context, in *ExplainRequest, o
 // All implementations must embed UnimplementedStatusServiceServer
 // for forward compatibility.
 //
-// StatusService shows what is going on. Its answers come from the node that is
-// asked; `log_index` says how much it has seen.
+// StatusService shows what is going on. An answer comes from the node that is asked
+// and shows all that was decided before the call began: the node asks the leader how
+// far that is, and where it can't the call is UNAVAILABLE. With `stale` it answers
+// from what it has; `log_index` and `age` say how much that is.
 type StatusServiceServer interface {
 	// QueueHealth shows the pools: lanes, buckets, permits and who is held.
 	//

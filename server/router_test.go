@@ -1,0 +1,423 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/admitd/admit/admission"
+	forwardv1 "github.com/admitd/admit/proto/admit/forward/v1"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	"github.com/admitd/admit/raftstore"
+	"github.com/admitd/admit/server/forward"
+)
+
+var inPlain = Options{Peers: insecure.NewCredentials()}
+
+// listening has a server take calls at an address, too.
+func (h *harness) listening(t *testing.T) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = h.server.Serve(l) }() // until the server stops
+	return l.Addr().String()
+}
+
+// pair is a node that leads, and one that knows it.
+type pair struct {
+	lead, follow *fakeStore
+	leader       *harness
+	*harness            // of the follower
+	addr         string // the leader's
+}
+
+func startPair(t *testing.T, opts Options) *pair {
+	t.Helper()
+	p := &pair{lead: newFakeStore(), follow: newFakeStore()}
+	op, err := readApplyPolicy(&admitv1.ApplyPolicyRequest{Policy: testPolicy()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.lead.apply(raftstore.Request{Op: op})
+	p.follow.apply(raftstore.Request{Op: op})
+	p.leader = startWith(t, p.lead, opts, insecure.NewCredentials())
+	p.addr = p.leader.listening(t)
+	p.follow.leader = raftstore.Leader{NodeID: "n1", GRPCAddr: p.addr}
+	p.follow.fail = &raftstore.NotLeaderError{LeaderAddr: p.addr, LeaderID: "n1"}
+	p.harness = startWith(t, p.follow, opts, insecure.NewCredentials())
+	return p
+}
+
+func TestWhatOnlyTheLeaderDecidesGoesThere(t *testing.T) {
+	p := startPair(t, inPlain)
+	granted, err := p.Acquire(soon(t), &admitv1.AcquireRequest{Pool: "email", Tenant: "acme", Category: "otp"})
+	if err != nil || granted.GetDecision().GetPermit() == nil || granted.GetDecided().GetIndex() != p.lead.index {
+		t.Fatalf("got %v, %v", granted, err)
+	}
+	token := granted.GetDecision().GetPermit().GetToken()
+	entry := &admitv1.EntrySpec{Tenant: "acme", Key: "k", Category: "otp"}
+	for name, call := range map[string]func(context.Context) (proto.Message, error){
+		"BatchAcquire": func(ctx context.Context) (proto.Message, error) {
+			return p.BatchAcquire(ctx, &admitv1.BatchAcquireRequest{Requests: []*admitv1.AcquireRequest{{Pool: "email", Tenant: "acme"}}})
+		},
+		"Renew": func(ctx context.Context) (proto.Message, error) {
+			return p.Renew(ctx, &admitv1.RenewRequest{Tokens: []string{token}})
+		},
+		"Release": func(ctx context.Context) (proto.Message, error) {
+			return p.Release(ctx, &admitv1.ReleaseRequest{Token: token})
+		},
+		"NextDue": func(ctx context.Context) (proto.Message, error) {
+			return p.NextDue(ctx, &admitv1.NextDueRequest{Pool: "email"})
+		},
+		"ReportDemand": func(ctx context.Context) (proto.Message, error) {
+			return p.ReportDemand(ctx, &admitv1.ReportDemandRequest{Pool: "email", Tenant: "acme"})
+		},
+		"Schedule": func(ctx context.Context) (proto.Message, error) {
+			return p.due.Schedule(ctx, &admitv1.ScheduleRequest{Pool: "email", Entries: []*admitv1.EntrySpec{entry}})
+		},
+		"Redrive": func(ctx context.Context) (proto.Message, error) {
+			return p.due.Redrive(ctx, &admitv1.RedriveRequest{Pool: "email"})
+		},
+		"PurgeDead": func(ctx context.Context) (proto.Message, error) {
+			return p.due.PurgeDead(ctx, &admitv1.PurgeDeadRequest{Pool: "email"})
+		},
+		"ApplyPolicy": func(ctx context.Context) (proto.Message, error) {
+			return p.policy.ApplyPolicy(ctx, &admitv1.ApplyPolicyRequest{Policy: testPolicy()})
+		},
+		"PutTenants": func(ctx context.Context) (proto.Message, error) {
+			return p.policy.PutTenants(ctx, &admitv1.PutTenantsRequest{Pool: "email", Rows: []*admitv1.TenantPut{{Tenant: &admitv1.Tenant{Id: "acme"}}}})
+		},
+		"Pause": func(ctx context.Context) (proto.Message, error) {
+			return p.policy.Pause(ctx, &admitv1.PauseRequest{Pool: "email", Target: &admitv1.PauseRequest_Tenant{Tenant: "x"}})
+		},
+		"Resume": func(ctx context.Context) (proto.Message, error) {
+			return p.policy.Resume(ctx, &admitv1.ResumeRequest{Pool: "email", Target: &admitv1.ResumeRequest_Tenant{Tenant: "x"}})
+		},
+	} {
+		before := len(p.lead.seen)
+		if resp, err := call(soon(t)); err != nil || !resp.ProtoReflect().IsValid() {
+			t.Errorf("%s: got %v, %v", name, resp, err)
+		}
+		if len(p.lead.seen) != before+1 {
+			t.Errorf("%s did not reach the leader", name)
+		}
+	}
+	_, err = p.due.Unschedule(soon(t), &admitv1.UnscheduleRequest{Pool: "email", Tenant: "acme", Key: "nope"})
+	if got := tell(t, err); got.reason != "ENTRY_NOT_FOUND" || got.code != codes.NotFound {
+		t.Errorf("the leader's error arrives as %+v", got)
+	}
+}
+
+func TestWhatIsWrongGoesNowhere(t *testing.T) {
+	p := startPair(t, inPlain)
+	_, err := p.Acquire(soon(t), &admitv1.AcquireRequest{Pool: "email"})
+	if got := tell(t, err); got.fields != "tenant" || len(p.lead.seen) != 0 {
+		t.Errorf("got %+v, the leader saw %d requests", got, len(p.lead.seen))
+	}
+}
+
+func TestAnswersSayWhereTheLeaderIs(t *testing.T) {
+	p := startPair(t, inPlain)
+	var header metadata.MD
+	in := &admitv1.AcquireRequest{Pool: "email", Tenant: "acme"}
+	if _, err := p.Acquire(soon(t), in, grpc.Header(&header)); err != nil {
+		t.Fatal(err)
+	}
+	if got := header.Get(leaderHeader); len(got) != 1 || got[0] != p.addr {
+		t.Errorf("got %v, want %s", got, p.addr)
+	}
+	header = nil
+	if _, err := p.leader.Acquire(soon(t), in, grpc.Header(&header)); err != nil || len(header.Get(leaderHeader)) != 0 {
+		t.Errorf("got %v, %v from the leader itself", header, err)
+	}
+}
+
+// Each of two nodes takes the other for the leader.
+func TestACallIsForwardedOnce(t *testing.T) {
+	p := startPair(t, inPlain)
+	p.lead.fail = &raftstore.NotLeaderError{LeaderAddr: p.harness.listening(t), LeaderID: "n2"}
+	_, err := p.Acquire(soon(t), &admitv1.AcquireRequest{Pool: "email", Tenant: "acme"})
+	if got := tell(t, err); got.reason != "NOT_LEADER" || got.meta["leader_id"] != "n2" || got.retry == 0 {
+		t.Errorf("got %+v", got)
+	}
+	if first, second := len(p.follow.seen), len(p.lead.seen); first != 1 || second != 1 {
+		t.Errorf("the nodes saw %d and %d requests", first, second)
+	}
+}
+
+func TestALeaderThatCanNotBeReached(t *testing.T) {
+	p := startPair(t, inPlain)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.follow.fail = &raftstore.NotLeaderError{LeaderAddr: gone}
+	_, err = p.Acquire(soon(t), &admitv1.AcquireRequest{Pool: "email", Tenant: "acme"})
+	if got := tell(t, err); got.reason != "NOT_LEADER" || got.meta["leader_addr"] != gone {
+		t.Errorf("got %+v", got)
+	}
+	_, err = p.status.QueueHealth(soon(t), &admitv1.QueueHealthRequest{})
+	if got := tell(t, err); got.reason != "NOT_LEADER" {
+		t.Errorf("a read got %+v", got)
+	}
+}
+
+// A leader that dies over a call may have done it.
+func TestALeaderThatDies(t *testing.T) {
+	for id, want := range map[string]codes.Code{"": codes.Aborted, "r": codes.Unavailable} {
+		p := startPair(t, inPlain)
+		p.lead.park = make(chan struct{})
+		go func() {
+			<-p.lead.park
+			dead, kill := context.WithCancel(t.Context())
+			kill()
+			p.leader.server.Stop(dead)
+		}()
+		_, err := p.Acquire(soon(t), &admitv1.AcquireRequest{Pool: "email", Tenant: "acme", RequestId: id})
+		if got := tell(t, err); got.code != want || got.reason != "OUTCOME_UNKNOWN" {
+			t.Errorf("with request_id %q: got %+v", id, got)
+		}
+	}
+}
+
+func TestALostCallerIsLostAtTheLeader(t *testing.T) {
+	p := startPair(t, inPlain)
+	p.lead.park = make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-p.lead.park; cancel() }()
+	_, err := p.Acquire(ctx, &admitv1.AcquireRequest{Pool: "email", Tenant: "acme"})
+	if status.Code(err) != codes.Canceled {
+		t.Errorf("got %v", err)
+	}
+	p.leader.server.Stop(soon(t)) // returns when nothing waits any more
+}
+
+// A node that stops has the leader end its waits, and tells what that says.
+func TestAStopEndsForwardedWaits(t *testing.T) {
+	p := startPair(t, inPlain)
+	p.lead.park = make(chan struct{})
+	go func() { <-p.lead.park; p.server.Stop(soon(t)) }()
+	_, err := p.NextDue(soon(t), &admitv1.NextDueRequest{Pool: "email", MaxWait: durationpb.New(time.Minute)})
+	if got := tell(t, err); got.reason != "SHUTTING_DOWN" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// And a leader that stops ends those that came from elsewhere, too.
+func TestAStoppingLeaderEndsForwardedWaits(t *testing.T) {
+	p := startPair(t, inPlain)
+	p.lead.park = make(chan struct{})
+	go func() { <-p.lead.park; p.leader.server.Stop(soon(t)) }()
+	_, err := p.NextDue(soon(t), &admitv1.NextDueRequest{Pool: "email", MaxWait: durationpb.New(time.Minute)})
+	if got := tell(t, err); got.reason != "SHUTTING_DOWN" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// What a call has waited before it is forwarded is not waited again.
+func TestAWaitThatMovesOnIsShorter(t *testing.T) {
+	half := func() *durationpb.Duration { return durationpb.New(30 * time.Second) }
+	acquire := &admitv1.AcquireRequest{MaxWait: half()}
+	poll := &admitv1.NextDueRequest{MaxWait: half()}
+	batch := &admitv1.BatchAcquireRequest{Requests: []*admitv1.AcquireRequest{{}, {MaxWait: half()}}}
+	for _, c := range []struct {
+		req  proto.Message
+		wait func() *durationpb.Duration
+	}{
+		{acquire, acquire.GetMaxWait}, {poll, poll.GetMaxWait},
+		{batch, func() *durationpb.Duration { return batch.GetRequests()[1].GetMaxWait() }},
+	} {
+		if !shorten(c.req, 10*time.Second) || c.wait().AsDuration() != 20*time.Second {
+			t.Errorf("%T waits for %v", c.req, c.wait())
+		}
+		if shorten(c.req, time.Minute); c.wait() == nil || c.wait().AsDuration() != 0 {
+			t.Errorf("%T waits for %v", c.req, c.wait())
+		}
+	}
+	if shorten(&admitv1.AcquireRequest{}, 0) || shorten(&admitv1.ReleaseRequest{}, 0) || batch.GetRequests()[0].MaxWait != nil {
+		t.Error("what does not wait is said to")
+	}
+}
+
+// guardOf knows tokens: "node" is a node, all others name their owner.
+type guardOf struct{}
+
+func (guardOf) Identify(_ *tls.ConnectionState, token string) (Identity, bool) {
+	return Identity{Name: token, Node: token == "node"}, token != ""
+}
+
+// as is what a caller shows.
+type as string
+
+func (a as) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(a)}, nil
+}
+
+func (as) RequireTransportSecurity() bool { return false }
+
+func TestOnlyNodesForward(t *testing.T) {
+	h := startWith(t, newFakeStore(), Options{Guard: guardOf{}, Peers: insecure.NewCredentials()}, insecure.NewCredentials())
+	for caller, want := range map[as]codes.Code{"node": codes.OK, "acme": codes.PermissionDenied, "": codes.Unauthenticated} {
+		ctx, cancel := context.WithCancel(soon(t))
+		stream, err := forwardv1.NewForwardServiceClient(h.conn).Forward(ctx, grpc.PerRPCCredentials(caller))
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := &forwardv1.Call{Id: 7, Method: forwardv1.ForwardService_ReadPoint_FullMethodName}
+		if err := stream.Send(&forwardv1.ForwardRequest{Calls: []*forwardv1.Call{call}}); err != nil && !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		resp, err := stream.Recv()
+		if status.Code(err) != want || want == codes.OK && resp.GetAnswers()[0].GetId() != 7 {
+			t.Errorf("%q: got %v, %v", caller, resp, err)
+		}
+		cancel()
+	}
+	_, err := forwardv1.NewForwardServiceClient(h.conn).ReadPoint(soon(t), &forwardv1.ReadPointRequest{}, grpc.PerRPCCredentials(as("node")))
+	if status.Code(err) != codes.PermissionDenied {
+		t.Errorf("a read point by itself: %v", err)
+	}
+}
+
+// Who calls is known at the leader by name, and is no node there.
+func TestThePrincipalIsCarried(t *testing.T) {
+	seen := make(chan Identity, 1)
+	d := newDispatcher(grpc.NewServer(), discard())
+	admitv1.RegisterAdmissionServiceServer(d, &identified{seen: seen})
+	call := forward.Call{Method: admitv1.AdmissionService_Acquire_FullMethodName}
+	call.Principal = "acme"
+	ctx := context.WithValue(t.Context(), identityKey{}, Identity{Name: "n2", Node: true})
+	if _, err := d.answer(ctx, call); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-seen; got != (Identity{Name: "acme"}) {
+		t.Errorf("got %+v", got)
+	}
+	call.Method = "/admit.v1.AdmissionService/Newer"
+	if _, err := d.answer(ctx, call); status.Code(err) != codes.Unimplemented {
+		t.Errorf("got %v", err)
+	}
+	call.Method, call.Request = admitv1.AdmissionService_Acquire_FullMethodName, []byte{0xff}
+	_, err := d.answer(ctx, call)
+	if got := tell(t, err); got.reason != "INVALID_FIELD" {
+		t.Errorf("bytes that are no message: %+v", got)
+	}
+}
+
+// identified tells who calls.
+type identified struct {
+	admitv1.UnimplementedAdmissionServiceServer
+	seen chan Identity
+}
+
+func (i *identified) Acquire(ctx context.Context, _ *admitv1.AcquireRequest) (*admitv1.AcquireResponse, error) {
+	i.seen <- identityOf(ctx)
+	return &admitv1.AcquireResponse{}, nil
+}
+
+func TestAFollowersReadsMissNothing(t *testing.T) {
+	p := startPair(t, inPlain)
+	p.lead.at, p.lead.index = admission.Instant(time.Hour), 40
+	p.follow.age = 3 * time.Second
+	health, err := p.status.QueueHealth(soon(t), &admitv1.QueueHealthRequest{})
+	if err != nil || health.GetClusterTime().AsDuration() != time.Hour || health.Age != nil {
+		t.Errorf("got %v, %v, want the leader's time", health, err)
+	}
+	if want := (raftstore.ReadPoint{Index: 40, T: p.lead.at, W: p.lead.wall}); len(p.follow.reached) != 1 || p.follow.reached[0] != want {
+		t.Errorf("waited for %v, want %v", p.follow.reached, want)
+	}
+	stale, err := p.status.QueueHealth(soon(t), &admitv1.QueueHealthRequest{Stale: true})
+	if err != nil || stale.GetAge().AsDuration() != 3*time.Second || stale.GetLogIndex() != p.follow.index || len(p.follow.reached) != 1 {
+		t.Errorf("got %v, %v, want what the node has", stale, err)
+	}
+	p.follow.age = admission.Absent
+	if stale, err = p.status.QueueHealth(soon(t), &admitv1.QueueHealthRequest{Stale: true}); err != nil || stale.Age != nil {
+		t.Errorf("got %v, %v, want no age", stale, err)
+	}
+}
+
+// Every read of the API waits for the leader's point, but a stale one.
+func TestAllReadsAskTheLeader(t *testing.T) {
+	p := startPair(t, inPlain)
+	p.follow.apply(raftstore.Request{Op: &admission.Schedule{Pool: "email", Entries: []admission.EntrySpec{{Tenant: "acme", Key: "k", Category: "otp"}}}})
+	first := func(stream interface{ RecvMsg(any) error }, err error, into proto.Message) (proto.Message, error) {
+		if err == nil {
+			err = stream.RecvMsg(into)
+		}
+		return into, err
+	}
+	for name, read := range map[string]func(ctx context.Context, stale bool) (proto.Message, error){
+		"QueueHealth": func(ctx context.Context, stale bool) (proto.Message, error) {
+			return p.status.QueueHealth(ctx, &admitv1.QueueHealthRequest{Stale: stale})
+		},
+		"GetTenant": func(ctx context.Context, stale bool) (proto.Message, error) {
+			return p.status.GetTenant(ctx, &admitv1.GetTenantRequest{Pool: "email", Tenant: "acme", Stale: stale})
+		},
+		"ListTenants": func(ctx context.Context, stale bool) (proto.Message, error) {
+			return p.status.ListTenants(ctx, &admitv1.ListTenantsRequest{Pool: "email", Stale: stale})
+		},
+		"TopShed": func(ctx context.Context, stale bool) (proto.Message, error) {
+			return p.status.TopShed(ctx, &admitv1.TopShedRequest{Pool: "email", Stale: stale})
+		},
+		"Explain": func(ctx context.Context, stale bool) (proto.Message, error) {
+			return p.status.Explain(ctx, &admitv1.ExplainRequest{Pool: "email", Tenant: "acme", Stale: stale})
+		},
+		"GetShedding": func(ctx context.Context, stale bool) (proto.Message, error) {
+			stream, err := p.status.GetShedding(ctx, &admitv1.GetSheddingRequest{Pool: "email", Stale: stale})
+			return first(stream, err, &admitv1.GetSheddingResponse{})
+		},
+		"WatchShedding": func(ctx context.Context, stale bool) (proto.Message, error) {
+			stream, err := p.status.WatchShedding(ctx, &admitv1.WatchSheddingRequest{Pool: "email", Stale: stale, Interval: durationpb.New(time.Minute)})
+			return first(stream, err, &admitv1.WatchSheddingResponse{})
+		},
+		"GetPolicy": func(ctx context.Context, stale bool) (proto.Message, error) {
+			return p.policy.GetPolicy(ctx, &admitv1.GetPolicyRequest{Stale: stale})
+		},
+		"ListEntries": func(ctx context.Context, stale bool) (proto.Message, error) {
+			return p.due.ListEntries(ctx, &admitv1.ListEntriesRequest{Pool: "email", Stale: stale})
+		},
+		"ListDead": func(ctx context.Context, stale bool) (proto.Message, error) {
+			return p.due.ListDead(ctx, &admitv1.ListDeadRequest{Pool: "email", Stale: stale})
+		},
+		"GetEntry": func(ctx context.Context, stale bool) (proto.Message, error) {
+			return p.due.GetEntry(ctx, &admitv1.GetEntryRequest{Pool: "email", Tenant: "acme", Key: "k", Stale: stale})
+		},
+	} {
+		for _, stale := range []bool{false, true} {
+			before := len(p.follow.reached)
+			resp, err := read(soon(t), stale)
+			if err != nil {
+				t.Errorf("%s, stale %v: %v", name, stale, err)
+				continue
+			}
+			if waited := len(p.follow.reached) > before; waited == stale {
+				t.Errorf("%s, stale %v: waited for the leader's point: %v", name, stale, waited)
+			}
+			if age := resp.ProtoReflect().Descriptor().Fields().ByName("age"); age == nil || resp.ProtoReflect().Has(age) != stale {
+				t.Errorf("%s, stale %v: got %v", name, stale, resp)
+			}
+		}
+	}
+	p.follow.fail = raftstore.ErrNoQuorum
+	if _, err := p.status.QueueHealth(soon(t), &admitv1.QueueHealthRequest{}); tell(t, err).reason != "NO_QUORUM" {
+		t.Errorf("got %v without a leader", err)
+	}
+}
