@@ -50,6 +50,7 @@ func (g *generator) drawPool(name string) admission.PoolPolicy {
 	}
 	p.Limits.PausedGroups = pick[int64](g, "paused groups", 0, 0, 1)
 	p.Shadow = g.chance(12, "only watches")
+	p.LockMaxActive = pick[int64](g, "lock max active", 0, 0, 2)
 	p.RefuseUnknown = g.chance(6, "refuses unknown")
 	for _, bucket := range bucketNames {
 		if g.chance(3, "bucket") {
