@@ -235,6 +235,9 @@ func (g *generator) acquire() *admission.Acquire {
 	if g.chance(4, "locks") {
 		op.LockKey = pick(g, "lock", "x", "x", "y")
 	}
+	if g.chance(4, "has a job") {
+		op.DedupeKey = pick(g, "job", "u", "u", "v")
+	}
 	if g.chance(8, "says when") {
 		op.IssuedAt = g.wall.Add(pick(g, "issued", 0, -time.Second, -10*time.Minute, -time.Hour, time.Minute))
 	}
