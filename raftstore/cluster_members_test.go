@@ -48,7 +48,7 @@ func TestANodeJoinsLeadsAndStays(t *testing.T) {
 	if m, _ := c.member(second.NodeID()); m.Voter {
 		t.Error("it has a vote at once")
 	}
-	if second.Ready() {
+	if second.leads() {
 		t.Error("it leads a cluster of its own")
 	}
 	c.eventually("it is given its vote", func() bool {
@@ -58,7 +58,7 @@ func TestANodeJoinsLeadsAndStays(t *testing.T) {
 	if err := first.Transfer(t.Context(), second.NodeID()); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("it leads", func() bool { return second.Ready() })
+	c.eventually("it leads", second.leads)
 	if got := second.release(token); got != admission.LeaseReleased {
 		t.Errorf("release: %v", got)
 	}
@@ -158,6 +158,9 @@ func TestNodesThatWaitAreTakenIn(t *testing.T) {
 	c.nodes[0].cfg.Cluster.Expect, c.nodes[0].cfg.Cluster.Join, c.nodes[1].cfg.Cluster.Join = 1, nil, nil
 	first, second := c.nodes[0], c.nodes[1]
 	second.begin()
+	if second.Ready() {
+		t.Error("a node without a cluster is ready")
+	}
 	if _, err := second.Do(t.Context(), Request{Op: acquireOp("acme")}); !errors.Is(err, ErrNoQuorum) {
 		t.Errorf("a node without a cluster says %v", err)
 	}

@@ -115,6 +115,8 @@ func (n *node) comeBack() {
 
 var errKilled = errors.New("killed by the test")
 
+func (n *node) leads() bool { return n.term.Load() != nil }
+
 // kill ends a node without a word to the others.
 func (n *node) kill() {
 	n.t.Helper()
@@ -140,7 +142,7 @@ func (c *testCluster) leader() *node {
 	var leader *node
 	c.eventually("a node leads", func() bool {
 		for _, n := range c.running() {
-			if n.Ready() {
+			if n.leads() {
 				leader = n
 			}
 		}
@@ -219,7 +221,7 @@ func TestThreeNodesFoundACluster(t *testing.T) {
 			t.Errorf("%s is %s", id.NodeID, id.Standing)
 		}
 		c.eventually("all know the leader", func() bool {
-			return n.Leader() == Leader{NodeID: leader.NodeID(), GRPCAddr: leader.cfg.Cluster.GRPCAddr}
+			return n.Ready() && n.Leader() == Leader{NodeID: leader.NodeID(), GRPCAddr: leader.cfg.Cluster.GRPCAddr}
 		})
 	}
 	if len(ids) != 1 {

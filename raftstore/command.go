@@ -19,16 +19,18 @@ type stamp struct {
 	proposal uint64
 	t        admission.Instant
 	w        admission.Wall
+	// check is zero but now and then.
+	check check
 }
 
 // encodeCommand returns an entry's bytes. Each op is given as appendOp wrote
 // it: whoever asks has encoded it already, so the proposer, of which there is
 // only one, need but copy.
 func encodeCommand(s stamp, ops [][]byte, opBytes int) ([]byte, error) {
-	const perOp, head = 1 + 3, envelopeSize + 9 + 2*11
+	const perOp, head = 1 + 3, envelopeSize + 9 + 2*11 + 22
 	b := make([]byte, envelopeSize, head+opBytes+perOp*len(ops))
 	b, err := proto.MarshalOptions{}.MarshalAppend(b, &storagev1.Command{
-		Proposal: s.proposal, T: int64(s.t), W: int64(s.w),
+		Proposal: s.proposal, T: int64(s.t), W: int64(s.w), Check: checkToStorage(s.check),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode a command's stamp: %w", err)
@@ -42,17 +44,17 @@ func encodeCommand(s stamp, ops [][]byte, opBytes int) ([]byte, error) {
 }
 
 // decodeCommand is the reverse of encodeCommand. The entry keeps nothing of b.
-func decodeCommand(index uint64, b []byte) (admission.Entry, uint64, error) {
+func decodeCommand(index uint64, b []byte) (admission.Entry, stamp, error) {
 	payload, err := openEnvelope(b)
 	if err != nil {
-		return admission.Entry{}, 0, err
+		return admission.Entry{}, stamp{}, err
 	}
 	var c storagev1.Command
 	if err := proto.Unmarshal(payload, &c); err != nil {
-		return admission.Entry{}, 0, fmt.Errorf("%w: decode a command: %w", ErrCorrupt, err)
+		return admission.Entry{}, stamp{}, fmt.Errorf("%w: decode a command: %w", ErrCorrupt, err)
 	}
 	if len(c.ProtoReflect().GetUnknown()) > 0 {
-		return admission.Entry{}, 0, fmt.Errorf("%w: a command has unknown fields", ErrUnknownFormat)
+		return admission.Entry{}, stamp{}, fmt.Errorf("%w: a command has unknown fields", ErrUnknownFormat)
 	}
 	e := admission.Entry{
 		Index: index,
@@ -62,11 +64,20 @@ func decodeCommand(index uint64, b []byte) (admission.Entry, uint64, error) {
 	}
 	for i, op := range c.Ops {
 		if e.Ops[i], err = opFromStorage(op); err != nil {
-			return admission.Entry{}, 0, fmt.Errorf("operation %d: %w", i, err)
+			return admission.Entry{}, stamp{}, fmt.Errorf("operation %d: %w", i, err)
 		}
 	}
-	return e, c.Proposal, nil
+	return e, stamp{c.Proposal, e.T, e.W, checkFromStorage(c.Check)}, known(c.Check)
 }
+
+func checkToStorage(c check) *storagev1.Check {
+	if c == (check{}) {
+		return nil
+	}
+	return &storagev1.Check{Index: c.index, Digest: c.digest}
+}
+
+func checkFromStorage(m *storagev1.Check) check { return check{m.GetIndex(), m.GetDigest()} }
 
 // appendOp appends op as the log holds it.
 func appendOp(b []byte, op admission.Op) ([]byte, error) {

@@ -132,14 +132,15 @@ func encode(t testing.TB, s stamp, ops ...admission.Op) []byte {
 
 func TestCommandsSurviveTheLog(t *testing.T) {
 	ops := everyOp()
-	b := encode(t, stamp{proposal: 1<<63 + 1, t: 5, w: -6}, ops...)
-	e, id, err := decodeCommand(8, b)
+	stamped := stamp{proposal: 1<<63 + 1, t: 5, w: -6, check: check{7, 1 << 63}}
+	b := encode(t, stamped, ops...)
+	e, got, err := decodeCommand(8, b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := admission.Entry{Index: 8, T: 5, W: -6, Ops: ops}
-	if !reflect.DeepEqual(e, want) || id != 1<<63+1 {
-		t.Errorf("got proposal %d, %+v\nwant %+v", id, e, want)
+	if !reflect.DeepEqual(e, want) || got != stamped {
+		t.Errorf("got %+v, %+v\nwant %+v, %+v", got, e, stamped, want)
 	}
 }
 
@@ -209,15 +210,15 @@ func FuzzDecodeCommand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		b := append(make([]byte, envelopeSize), payload...)
 		sealEnvelope(b)
-		e, id, err := decodeCommand(1, b)
+		e, stamped, err := decodeCommand(1, b)
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnknownFormat) {
 				t.Fatalf("neither corrupt nor unknown: %v", err)
 			}
 			return
 		}
-		again, id2, err := decodeCommand(1, encode(t, stamp{id, e.T, e.W}, e.Ops...))
-		if err != nil || id2 != id || !reflect.DeepEqual(again, e) {
+		again, stamped2, err := decodeCommand(1, encode(t, stamped, e.Ops...))
+		if err != nil || stamped2 != stamped || !reflect.DeepEqual(again, e) {
 			t.Fatalf("%+v became %+v, %v", e, again, err)
 		}
 	})

@@ -1,13 +1,14 @@
 // Package raftstore makes the decisions of the core durable: it feeds a
 // replicated log to an [admission.State] and answers callers when their entries
-// are on disk and applied. For now the cluster is one voter.
+// are durable and applied. A store is alone, or with [Config.Cluster] a member of a
+// cluster of several, of which one leads and decides.
 //
 // # What it guarantees
 //
 // An [Answer] given is never lost and never given twice, whatever crashes. An
 // error says what is known: all but [ErrOutcomeUnknown] mean that nothing was
 // done. Cluster time never goes back and never outruns real time, but for one
-// case: at a cold start the time away is taken from the wall clock.
+// case: where no node was up, the time away is taken from the wall clocks.
 //
 // # The way of a call
 //
@@ -19,6 +20,12 @@
 //
 // Two kinds of calls end before the log: Acquires that the state refuses
 // already, and polls that find nothing ([Store.NextDue]), which wait in memory.
+//
+// # Members
+//
+// Members talk on a port of their own (package peer). A node without data looks for
+// a cluster and joins it, or founds one with others; see membership.seek. It is given
+// a vote when it has caught up, and nobody but an operator removes it.
 //
 // # What the owner owes
 //

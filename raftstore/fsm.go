@@ -26,17 +26,23 @@ type fsm struct {
 	fatal func(error)
 	// applied is called after each entry, before the next one is.
 	applied func(e admission.Entry, proposal uint64, results []admission.Result)
+	// checked is told of each digest of the leader's, and this node's own.
+	checked func(theirs check, own uint64)
 	// grown is called when the log holds so much that no snapshot does.
 	grown func(entries uint64, bytes int64)
 
-	mu sync.RWMutex // guards the state; st.Snapshot needs the write lock too
+	mu sync.RWMutex // guards what follows; st.Snapshot needs the write lock too
 	st *admission.State
+	// digests are of the results of all entries.
+	digests digests
 
 	// live is set once the store has started: snapshots that are restored later come
 	// from a leader.
 	live atomic.Bool
 	// restored is called when they are.
 	restored func()
+	// opened returns the index of the snapshot that was opened last.
+	opened func() uint64
 	// installs are the snapshots that a leader installed since the log last grew.
 	installs atomic.Int32
 
@@ -78,7 +84,7 @@ func (f *fsm) apply(l *raft.Log) error {
 	if f.broken != nil {
 		return f.broken
 	}
-	entry, proposal, err := decodeCommand(l.Index, l.Data)
+	entry, stamp, err := decodeCommand(l.Index, l.Data)
 	if err != nil {
 		f.broken = fmt.Errorf("apply log entry %d: %w", l.Index, err)
 		f.fatal(f.broken)
@@ -86,12 +92,17 @@ func (f *fsm) apply(l *raft.Log) error {
 	}
 	f.mu.Lock()
 	results := f.st.Apply(entry)
+	own, known := f.digests.at(stamp.check.index)
+	f.digests.add(l.Index, results, f.st.Ended())
 	f.mu.Unlock()
+	if known && stamp.check != (check{}) {
+		f.checked(stamp.check, own)
+	}
 	f.entries++
 	f.bytes += int64(len(l.Data))
 	f.metrics.entries.Inc()
 	f.metrics.appliedIndex.Set(float64(l.Index))
-	f.applied(entry, proposal, results)
+	f.applied(entry, stamp.proposal, results)
 	return nil
 }
 
@@ -103,12 +114,14 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entries, f.bytes = 0, 0
-	return &imageSnapshot{image: f.st.Snapshot(), clk: f.clk, took: f.metrics.snapshotSeconds.Observe}, nil
+	return &imageSnapshot{
+		image: f.st.Snapshot(), results: f.digests.last.digest, clk: f.clk, took: f.metrics.snapshotSeconds.Observe,
+	}, nil
 }
 
 // Restore replaces the state by a snapshot's, or changes nothing.
 func (f *fsm) Restore(r io.ReadCloser) error {
-	st, err := readSnapshot(r)
+	st, results, err := readSnapshot(r)
 	if err != nil {
 		f.refused = errors.Join(f.refused, err)
 		return err
@@ -116,8 +129,10 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.st = st
+	f.digests.reset(check{st.Index(), results})
 	f.entries, f.bytes = 0, 0
 	f.metrics.appliedIndex.Set(float64(st.Index()))
+	f.seen.Store(f.opened())
 	f.steps.done()
 	if !f.live.Load() {
 		return nil
@@ -157,15 +172,16 @@ func (f *fsm) image() *admission.Image {
 }
 
 type imageSnapshot struct {
-	image *admission.Image
-	clk   clock.Clock
-	took  func(seconds float64)
+	image   *admission.Image
+	results uint64
+	clk     clock.Clock
+	took    func(seconds float64)
 }
 
 // Persist writes the picture; raft cancels the sink if it fails.
 func (s *imageSnapshot) Persist(sink raft.SnapshotSink) error {
 	start := s.clk.Now()
-	if err := writeSnapshot(sink, s.image); err != nil {
+	if err := writeSnapshot(sink, s.image, s.results); err != nil {
 		return err
 	}
 	s.took(s.clk.Now().Since(start).Seconds())

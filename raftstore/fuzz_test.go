@@ -45,7 +45,7 @@ func FuzzDamagedSnapshot(f *testing.F) {
 	f.Add(uint(9), []byte{}, uint(3))
 	f.Fuzz(func(t *testing.T, at uint, flips []byte, cut uint) {
 		b := damaged(good, at, flips, cut)
-		if _, err := readSnapshot(bytes.NewReader(b)); bytes.Equal(b, good) != (err == nil) || err != nil && !refusal(err) {
+		if _, _, err := readSnapshot(bytes.NewReader(b)); bytes.Equal(b, good) != (err == nil) || err != nil && !refusal(err) {
 			t.Fatalf("with %x from %d on and %d bytes less: %v", flips, at, cut, err)
 		}
 	})
@@ -90,7 +90,7 @@ func FuzzRestoreRows(f *testing.F) {
 			}
 			block = protowire.AppendBytes(block, b)
 		}
-		first, err := readSnapshot(bytes.NewReader(sealed(t, header, block, len(rows))))
+		first, _, err := readSnapshot(bytes.NewReader(sealed(t, header, block, len(rows))))
 		if err != nil {
 			return
 		}

@@ -30,13 +30,13 @@ func golden(t *testing.T, name string, present []byte) []byte {
 }
 
 func TestGoldenCommand(t *testing.T) {
-	b := golden(t, "command-v1.bin", encode(t, stamp{proposal: 1, t: 2, w: 3}, everyOp()...))
-	e, id, err := decodeCommand(9, b)
+	b := golden(t, "command-v1.bin", encode(t, stamp{proposal: 1, t: 2, w: 3, check: check{4, 5}}, everyOp()...))
+	e, stamped, err := decodeCommand(9, b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := admission.Entry{Index: 9, T: 2, W: 3, Ops: everyOp()}
-	if !reflect.DeepEqual(e, want) || id != 1 {
+	if !reflect.DeepEqual(e, want) || stamped.proposal != 1 || stamped.check != (check{4, 5}) {
 		t.Errorf("got %+v, want %+v", e, want)
 	}
 }
@@ -54,7 +54,7 @@ func TestGoldenLogEntry(t *testing.T) {
 
 func TestGoldenSnapshot(t *testing.T) {
 	b := golden(t, "snapshot-v1.bin", snapshotBytes(t, busyState(t)))
-	st, err := readSnapshot(bytes.NewReader(b))
+	st, _, err := readSnapshot(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
 	}

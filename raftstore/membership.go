@@ -5,10 +5,12 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/admitd/admit/admission"
 	"github.com/admitd/admit/raftstore/peer"
 )
 
@@ -23,6 +25,11 @@ type membership struct {
 	cancel context.CancelFunc
 	// entered is closed when a node without a cluster has become one of one.
 	entered chan struct{}
+	// met is set once this node has applied what a leader had committed when they
+	// first met: before that, what it shows may be far behind.
+	met atomic.Bool
+	// comparing is taken while digests are compared.
+	comparing chan struct{}
 
 	mu sync.Mutex
 	// sees are the nodes without a cluster that were found last.
@@ -32,7 +39,7 @@ type membership struct {
 
 // newMembership opens the peer port.
 func newMembership(s *Store) (*membership, error) {
-	m := &membership{s: s, cfg: s.cfg.Cluster, entered: make(chan struct{})}
+	m := &membership{s: s, cfg: s.cfg.Cluster, entered: make(chan struct{}), comparing: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	var err error
 	m.port, err = peer.Open(peer.Config{
@@ -83,6 +90,12 @@ func (m *membership) Answer(ctx context.Context, from peer.Hello, r peer.Request
 		err = m.enter(r.Found.ClusterID)
 	case r.Join:
 		err = m.s.addMember(ctx, from.NodeID, from.PeerAddr)
+	case r.DigestAt > 0:
+		m.s.fsm.read(func(*admission.State) {
+			if digest, known := m.s.fsm.digests.at(r.DigestAt); known {
+				reply.Digest = &digest
+			}
+		})
 	}
 	if err != nil {
 		reply.Error = err.Error()
@@ -101,7 +114,7 @@ func (m *membership) info() peer.Info {
 	if r := m.s.running(); r != nil {
 		addr, leader := r.LeaderWithID()
 		in.Leader = peer.Address{NodeID: string(leader), PeerAddr: peer.AddrOf(addr)}
-		in.Last = r.LastIndex()
+		in.Last, in.Committed = r.LastIndex(), r.CommitIndex()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,6 +147,42 @@ func (m *membership) follow() {
 			timer.Reset(m.cfg.ElectionTimeout)
 		}
 	}
+}
+
+// meet asks who leads how far the cluster is, and waits until this node is there.
+func (m *membership) meet() {
+	every := m.cfg.ElectionTimeout / 5
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	for !m.meetLeader() {
+		timer.Reset(every)
+		select {
+		case <-m.s.closing:
+			return
+		case <-m.s.failed:
+			return
+		case <-timer.C:
+		}
+	}
+	m.met.Store(true)
+	m.s.noteChange()
+}
+
+func (m *membership) meetLeader() bool {
+	at := m.info().Leader
+	switch {
+	case at.NodeID == m.s.nodeID:
+		return m.s.term.Load() != nil
+	case at.NodeID == "":
+		return false
+	}
+	ctx, cancel := context.WithTimeout(m.ctx, m.cfg.ElectionTimeout)
+	defer cancel()
+	r, err := m.port.CallMember(ctx, at.NodeID, at.PeerAddr, peer.Request{})
+	if err != nil || r.Info.Leader.NodeID != at.NodeID {
+		return false
+	}
+	return m.s.until(m.ctx, func() bool { return m.s.fsm.seen.Load() >= r.Info.Committed }) == nil
 }
 
 // hurry has the only voter elect itself at once: there is nobody whose heartbeat

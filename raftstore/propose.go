@@ -116,7 +116,7 @@ func (t *term) send(items []*item, bytes int) {
 	t.flights = append(t.flights, p)
 	t.mu.Unlock()
 	at, w := t.t0.Add(p.sealed.Since(t.start)), wall(p.sealed)
-	data, err := encodeCommand(stamp{p.id, at, w}, ops, bytes)
+	data, err := encodeCommand(stamp{p.id, at, w, t.nextCheck(at)}, ops, bytes)
 	if err != nil {
 		p.err = err
 		t.returned <- p

@@ -23,14 +23,17 @@ const (
 // deterministic makes equal images equal bytes.
 var deterministic = proto.MarshalOptions{Deterministic: true}
 
-// writeSnapshot writes an image. Each row in a block has its length before it.
-func writeSnapshot(w io.Writer, image *admission.Image) error {
+// writeSnapshot writes an image, and the digest of the results that led to it. Each
+// row in a block has its length before it.
+func writeSnapshot(w io.Writer, image *admission.Image, results uint64) error {
 	f, err := newFrameWriter(w)
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	header, err := deterministic.Marshal(headerToStorage(image.Header()))
+	h := headerToStorage(image.Header())
+	h.Results = results
+	header, err := deterministic.Marshal(h)
 	if err != nil {
 		return fmt.Errorf("encode a snapshot's header: %w", err)
 	}
@@ -74,30 +77,31 @@ func writeRows(f *frameWriter, rows iter.Seq[admission.Row]) (count uint64, err 
 	return count, f.write(rowsFrame, block)
 }
 
-// readSnapshot builds the state that was written, whole or not at all.
-func readSnapshot(r io.Reader) (*admission.State, error) {
+// readSnapshot builds the state that was written, whole or not at all, and returns
+// the digest with it.
+func readSnapshot(r io.Reader) (_ *admission.State, results uint64, _ error) {
 	f, err := newFrameReader(r)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer f.close()
 	kind, content, err := f.next()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var header storagev1.SnapshotHeader
 	if err := proto.Unmarshal(content, &header); err != nil || kind != headerFrame {
-		return nil, fmt.Errorf("%w: a snapshot without a header: %w", ErrCorrupt, err)
+		return nil, 0, fmt.Errorf("%w: a snapshot without a header: %w", ErrCorrupt, err)
 	}
 	if header.FormatVersion != snapshotFormat || header.FeatureLevel != featureLevel {
-		return nil, fmt.Errorf("%w: a snapshot of format %d, feature level %d", ErrUnknownFormat, header.FormatVersion,
+		return nil, 0, fmt.Errorf("%w: a snapshot of format %d, feature level %d", ErrUnknownFormat, header.FormatVersion,
 			header.FeatureLevel)
 	}
 	st, err := admission.Restore(headerFromStorage(&header), readRows(f))
 	if err != nil {
-		return nil, fmt.Errorf("restore a snapshot: %w", err)
+		return nil, 0, fmt.Errorf("restore a snapshot: %w", err)
 	}
-	return st, nil
+	return st, header.Results, nil
 }
 
 // readRows yields the rows, and last an error unless the footer confirms them.

@@ -65,7 +65,7 @@ func busyState(t testing.TB) *admission.State {
 func snapshotBytes(t testing.TB, st *admission.State) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := writeSnapshot(&b, st.Snapshot()); err != nil {
+	if err := writeSnapshot(&b, st.Snapshot(), 0); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -81,7 +81,7 @@ func TestSnapshotsRestoreTheState(t *testing.T) {
 		t.Errorf("the state has rows of %d kinds, not %d: %v", len(kinds), want, kinds)
 	}
 	b := snapshotBytes(t, st)
-	restored, err := readSnapshot(bytes.NewReader(b))
+	restored, _, err := readSnapshot(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,14 +169,14 @@ func TestDamagedSnapshotsAreRefused(t *testing.T) {
 	for i := range good {
 		bad := bytes.Clone(good)
 		bad[i] ^= 4
-		if _, err := readSnapshot(bytes.NewReader(bad)); !errors.Is(err, ErrCorrupt) {
+		if _, _, err := readSnapshot(bytes.NewReader(bad)); !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("byte %d of %d flipped: %v", i, len(good), err)
 		}
-		if _, err := readSnapshot(bytes.NewReader(good[:i])); !errors.Is(err, ErrCorrupt) {
+		if _, _, err := readSnapshot(bytes.NewReader(good[:i])); !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("cut to %d bytes of %d: %v", i, len(good), err)
 		}
 	}
-	if _, err := readSnapshot(bytes.NewReader(append(bytes.Clone(good), 0))); !errors.Is(err, ErrCorrupt) {
+	if _, _, err := readSnapshot(bytes.NewReader(append(bytes.Clone(good), 0))); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("with a byte more: %v", err)
 	}
 }
@@ -198,7 +198,7 @@ func TestSnapshotsOfNewerVersionsAreRefused(t *testing.T) {
 		if err := f.write(headerFrame, header); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readSnapshot(&b); !errors.Is(err, ErrUnknownFormat) {
+		if _, _, err := readSnapshot(&b); !errors.Is(err, ErrUnknownFormat) {
 			t.Errorf("%v: %v", h, err)
 		}
 	}
@@ -213,7 +213,7 @@ func FuzzReadSnapshot(f *testing.F) {
 			b = bytes.Clone(b)
 			b[at%uint(len(b))] ^= flip
 		}
-		st, err := readSnapshot(bytes.NewReader(b))
+		st, _, err := readSnapshot(bytes.NewReader(b))
 		if err == nil && st == nil {
 			t.Error("neither a state nor an error")
 		}

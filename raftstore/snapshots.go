@@ -18,11 +18,16 @@ import (
 // raft would panic at the gap.
 type snapshots struct {
 	*raft.FileSnapshotStore
+	dir string
 	log raft.LogStore
 
 	mu sync.Mutex
+	// open are the snapshots being written.
+	open int
 	// refused are the snapshots that could not be opened, and why.
 	refused error
+	// opened is the index of the one that was opened last.
+	opened uint64
 }
 
 func openSnapshots(dir string, log raft.LogStore, logger hclog.Logger) (*snapshots, error) {
@@ -33,7 +38,52 @@ func openSnapshots(dir string, log raft.LogStore, logger hclog.Logger) (*snapsho
 	if err != nil {
 		return nil, fmt.Errorf("open the snapshots: %w", err)
 	}
-	return &snapshots{FileSnapshotStore: files, log: log}, nil
+	return &snapshots{FileSnapshotStore: files, dir: dir, log: log}, nil
+}
+
+// Create begins a snapshot, after what is left of failed ones has made room: the
+// library keeps it, and a full disk would never empty.
+func (s *snapshots) Create(
+	version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration, configurationIndex uint64,
+	trans raft.Transport,
+) (raft.SnapshotSink, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == 0 {
+		if err := sweepSnapshots(s.dir); err != nil {
+			return nil, err
+		}
+	}
+	sink, err := s.FileSnapshotStore.Create(version, index, term, configuration, configurationIndex, trans)
+	if err != nil {
+		return nil, err
+	}
+	s.open++
+	return &snapshotSink{SnapshotSink: sink, ended: sync.OnceFunc(s.ended)}, nil
+}
+
+func (s *snapshots) ended() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+}
+
+// snapshotSink tells when it is no longer written to.
+type snapshotSink struct {
+	raft.SnapshotSink
+	ended func()
+}
+
+// Close ends the snapshot.
+func (s *snapshotSink) Close() error {
+	defer s.ended()
+	return s.SnapshotSink.Close()
+}
+
+// Cancel gives it up.
+func (s *snapshotSink) Cancel() error {
+	defer s.ended()
+	return s.SnapshotSink.Cancel()
 }
 
 // List returns the snapshots that the node can start from, newest first.
@@ -65,8 +115,20 @@ func (s *snapshots) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	meta, r, err := s.FileSnapshotStore.Open(id)
 	if err != nil {
 		s.refuse(id, err)
+		return nil, nil, err
 	}
-	return meta, r, err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened = meta.Index
+	return meta, r, nil
+}
+
+// lastOpened returns the index of the snapshot that was opened last, which counts
+// entries that the state knows nothing of, too.
+func (s *snapshots) lastOpened() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened
 }
 
 func (s *snapshots) refuse(id string, err error) {

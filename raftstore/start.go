@@ -37,7 +37,7 @@ func (s *Store) open() error {
 	if s.snapshots, err = openSnapshots(dir, s.disk, logger); err != nil {
 		return err
 	}
-	s.disk.oldest = s.snapshots.oldest
+	s.disk.oldest, s.fsm.opened = s.snapshots.oldest, s.snapshots.lastOpened
 	standing := s.ident.get().Standing
 	if s.cfg.Cluster == nil {
 		return s.startRaft(s.alone(standing))

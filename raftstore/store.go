@@ -114,7 +114,7 @@ func openStore(cfg Config, log *slog.Logger, reg prometheus.Registerer, clk cloc
 		grown: make(chan struct{}, 1), closing: make(chan struct{}), failed: make(chan struct{}),
 		changed: make(chan struct{}), changing: make(chan struct{}, 1),
 	}
-	s.fsm = &fsm{clk: clk, metrics: m, st: admission.New(), fatal: s.fail, applied: s.applied, grown: s.noteGrowth,
+	s.fsm = &fsm{clk: clk, metrics: m, st: admission.New(), fatal: s.fail, applied: s.applied, checked: s.compare, grown: s.noteGrowth,
 		restored: func() { s.heard.note(clk.Now()) }}
 	if s.lock, err = lockDir(cfg.Dir); err != nil {
 		return nil, err
@@ -132,6 +132,7 @@ func (s *Store) run(leads <-chan bool) {
 	s.loops.Go(s.snapshotLoop)
 	if s.cluster != nil {
 		s.loops.Go(s.cluster.follow)
+		s.loops.Go(s.cluster.meet)
 	}
 }
 

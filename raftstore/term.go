@@ -21,6 +21,10 @@ type term struct {
 	t0    admission.Instant
 	start clock.Reading
 
+	// checked is when the log was last told what the results come to; of the
+	// proposer's.
+	checked admission.Instant
+
 	queue   queue
 	polls   *polls
 	waits   *waits

@@ -39,12 +39,18 @@ func (s *Store) present(st *admission.State, t *term, p ReadPoint) (admission.In
 // for reads that take long.
 func (s *Store) Image() *admission.Image { return s.fsm.image() }
 
-// Ready says whether this node leads, has opened its term, and has applied all
-// that was committed before.
-func (s *Store) Ready() bool { return s.term.Load() != nil }
+// Ready says whether this node can say something: it leads, has opened its term and
+// applied all that was committed before; or it knows who leads, and has applied what
+// that one had committed when they first met.
+func (s *Store) Ready() bool {
+	if s.term.Load() != nil {
+		return true
+	}
+	return s.cluster != nil && s.cluster.met.Load() && s.Err() == nil && s.Leader().NodeID != ""
+}
 
-// ReadyChanged returns a channel that is closed when Ready next changes. Ask
-// for it before Ready.
+// ReadyChanged returns a channel that is closed when Ready or Leader next changes.
+// Ask for it before them.
 func (s *Store) ReadyChanged() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

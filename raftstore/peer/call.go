@@ -16,9 +16,11 @@ type Info struct {
 	Leader Address `json:"leader"`
 	// Wall is its wall clock, in nanoseconds since the Unix epoch.
 	Wall int64 `json:"wall"`
-	// Last is the index of the last entry in its log, Applied of the last applied.
-	Last    uint64 `json:"last"`
-	Applied uint64 `json:"applied"`
+	// Last is the index of the last entry in its log, Committed of the last that it
+	// knows to be committed, Applied of the last command applied.
+	Last      uint64 `json:"last"`
+	Committed uint64 `json:"committed"`
+	Applied   uint64 `json:"applied"`
 }
 
 // Address is where a node is.

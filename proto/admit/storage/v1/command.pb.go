@@ -40,7 +40,9 @@ type Command struct {
 	// Wall time W in nanoseconds since the Unix epoch, as the leader saw it.
 	W int64 `protobuf:"varint,3,opt,name=w,proto3" json:"w,omitempty"`
 	// The operations; their places are the positions of results and tokens.
-	Ops           []*Op `protobuf:"bytes,4,rep,name=ops,proto3" json:"ops,omitempty"`
+	Ops []*Op `protobuf:"bytes,4,rep,name=ops,proto3" json:"ops,omitempty"`
+	// What the leader's answers up to an earlier entry come to, now and then.
+	Check         *Check `protobuf:"bytes,5,opt,name=check,proto3" json:"check,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -103,6 +105,68 @@ func (x *Command) GetOps() []*Op {
 	return nil
 }
 
+func (x *Command) GetCheck() *Check {
+	if x != nil {
+		return x.Check
+	}
+	return nil
+}
+
+// Check lets nodes find out whether they still decide alike.
+type Check struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The log index of the entry.
+	Index uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// The rolling digest of the results of all entries up to it.
+	Digest        uint64 `protobuf:"fixed64,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Check) Reset() {
+	*x = Check{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Check) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Check) ProtoMessage() {}
+
+func (x *Check) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Check.ProtoReflect.Descriptor instead.
+func (*Check) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Check) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Check) GetDigest() uint64 {
+	if x != nil {
+		return x.Digest
+	}
+	return 0
+}
+
 // Op is one operation. One that a node does not know stops the node.
 type Op struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -131,7 +195,7 @@ type Op struct {
 
 func (x *Op) Reset() {
 	*x = Op{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[1]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -143,7 +207,7 @@ func (x *Op) String() string {
 func (*Op) ProtoMessage() {}
 
 func (x *Op) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[1]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -156,7 +220,7 @@ func (x *Op) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Op.ProtoReflect.Descriptor instead.
 func (*Op) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{1}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Op) GetKind() isOp_Kind {
@@ -406,7 +470,7 @@ type TermStart struct {
 
 func (x *TermStart) Reset() {
 	*x = TermStart{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[2]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -418,7 +482,7 @@ func (x *TermStart) String() string {
 func (*TermStart) ProtoMessage() {}
 
 func (x *TermStart) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[2]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -431,7 +495,7 @@ func (x *TermStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermStart.ProtoReflect.Descriptor instead.
 func (*TermStart) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{2}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *TermStart) GetGap() int64 {
@@ -456,7 +520,7 @@ type ApplyPolicy struct {
 
 func (x *ApplyPolicy) Reset() {
 	*x = ApplyPolicy{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[3]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -468,7 +532,7 @@ func (x *ApplyPolicy) String() string {
 func (*ApplyPolicy) ProtoMessage() {}
 
 func (x *ApplyPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[3]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -481,7 +545,7 @@ func (x *ApplyPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyPolicy.ProtoReflect.Descriptor instead.
 func (*ApplyPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{3}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ApplyPolicy) GetPolicy() *Policy {
@@ -518,7 +582,7 @@ type PutTenants struct {
 
 func (x *PutTenants) Reset() {
 	*x = PutTenants{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[4]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +594,7 @@ func (x *PutTenants) String() string {
 func (*PutTenants) ProtoMessage() {}
 
 func (x *PutTenants) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[4]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +607,7 @@ func (x *PutTenants) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutTenants.ProtoReflect.Descriptor instead.
 func (*PutTenants) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{4}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PutTenants) GetPool() string {
@@ -573,7 +637,7 @@ type TenantPut struct {
 
 func (x *TenantPut) Reset() {
 	*x = TenantPut{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -585,7 +649,7 @@ func (x *TenantPut) String() string {
 func (*TenantPut) ProtoMessage() {}
 
 func (x *TenantPut) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -598,7 +662,7 @@ func (x *TenantPut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TenantPut.ProtoReflect.Descriptor instead.
 func (*TenantPut) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{5}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TenantPut) GetTenant() *TenantPolicy {
@@ -634,7 +698,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -646,7 +710,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -659,7 +723,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{6}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Pause) GetKind() uint32 {
@@ -736,7 +800,7 @@ type Acquire struct {
 
 func (x *Acquire) Reset() {
 	*x = Acquire{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +812,7 @@ func (x *Acquire) String() string {
 func (*Acquire) ProtoMessage() {}
 
 func (x *Acquire) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +825,7 @@ func (x *Acquire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acquire.ProtoReflect.Descriptor instead.
 func (*Acquire) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{7}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Acquire) GetPool() string {
@@ -882,7 +946,7 @@ type WaiterKey struct {
 
 func (x *WaiterKey) Reset() {
 	*x = WaiterKey{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +958,7 @@ func (x *WaiterKey) String() string {
 func (*WaiterKey) ProtoMessage() {}
 
 func (x *WaiterKey) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +971,7 @@ func (x *WaiterKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaiterKey.ProtoReflect.Descriptor instead.
 func (*WaiterKey) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{8}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WaiterKey) GetIndex() uint64 {
@@ -935,7 +999,7 @@ type Detach struct {
 
 func (x *Detach) Reset() {
 	*x = Detach{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -947,7 +1011,7 @@ func (x *Detach) String() string {
 func (*Detach) ProtoMessage() {}
 
 func (x *Detach) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -960,7 +1024,7 @@ func (x *Detach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detach.ProtoReflect.Descriptor instead.
 func (*Detach) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{9}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Detach) GetWaiter() *WaiterKey {
@@ -989,7 +1053,7 @@ type ReportDemand struct {
 
 func (x *ReportDemand) Reset() {
 	*x = ReportDemand{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1001,7 +1065,7 @@ func (x *ReportDemand) String() string {
 func (*ReportDemand) ProtoMessage() {}
 
 func (x *ReportDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1014,7 +1078,7 @@ func (x *ReportDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDemand.ProtoReflect.Descriptor instead.
 func (*ReportDemand) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{10}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReportDemand) GetPool() string {
@@ -1083,7 +1147,7 @@ type NextDue struct {
 
 func (x *NextDue) Reset() {
 	*x = NextDue{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1159,7 @@ func (x *NextDue) String() string {
 func (*NextDue) ProtoMessage() {}
 
 func (x *NextDue) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1172,7 @@ func (x *NextDue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextDue.ProtoReflect.Descriptor instead.
 func (*NextDue) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{11}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NextDue) GetPool() string {
@@ -1203,7 +1267,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1279,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1292,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{12}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Node) GetId() string {
@@ -1265,7 +1329,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1341,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1354,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{13}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Renew) GetTokens() []*Token {
@@ -1329,7 +1393,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1405,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1418,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{14}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Release) GetToken() *Token {
@@ -1416,7 +1480,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1428,7 +1492,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1441,7 +1505,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{15}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Token) GetEpoch() uint32 {
@@ -1485,7 +1549,7 @@ type Schedule struct {
 
 func (x *Schedule) Reset() {
 	*x = Schedule{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[16]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1561,7 @@ func (x *Schedule) String() string {
 func (*Schedule) ProtoMessage() {}
 
 func (x *Schedule) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[16]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1574,7 @@ func (x *Schedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Schedule.ProtoReflect.Descriptor instead.
 func (*Schedule) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{16}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Schedule) GetPool() string {
@@ -1558,7 +1622,7 @@ type EntrySpec struct {
 
 func (x *EntrySpec) Reset() {
 	*x = EntrySpec{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[17]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1634,7 @@ func (x *EntrySpec) String() string {
 func (*EntrySpec) ProtoMessage() {}
 
 func (x *EntrySpec) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[17]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1647,7 @@ func (x *EntrySpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntrySpec.ProtoReflect.Descriptor instead.
 func (*EntrySpec) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{17}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EntrySpec) GetTenant() string {
@@ -1678,7 +1742,7 @@ type Unschedule struct {
 
 func (x *Unschedule) Reset() {
 	*x = Unschedule{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[18]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1754,7 @@ func (x *Unschedule) String() string {
 func (*Unschedule) ProtoMessage() {}
 
 func (x *Unschedule) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[18]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1767,7 @@ func (x *Unschedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unschedule.ProtoReflect.Descriptor instead.
 func (*Unschedule) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{18}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Unschedule) GetPool() string {
@@ -1744,7 +1808,7 @@ type DeadFilter struct {
 
 func (x *DeadFilter) Reset() {
 	*x = DeadFilter{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[19]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1820,7 @@ func (x *DeadFilter) String() string {
 func (*DeadFilter) ProtoMessage() {}
 
 func (x *DeadFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[19]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1833,7 @@ func (x *DeadFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadFilter.ProtoReflect.Descriptor instead.
 func (*DeadFilter) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{19}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeadFilter) GetTenant() string {
@@ -1815,7 +1879,7 @@ type DeadCursor struct {
 
 func (x *DeadCursor) Reset() {
 	*x = DeadCursor{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[20]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1827,7 +1891,7 @@ func (x *DeadCursor) String() string {
 func (*DeadCursor) ProtoMessage() {}
 
 func (x *DeadCursor) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[20]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1840,7 +1904,7 @@ func (x *DeadCursor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadCursor.ProtoReflect.Descriptor instead.
 func (*DeadCursor) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{20}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeadCursor) GetAfter() uint64 {
@@ -1883,7 +1947,7 @@ type Redrive struct {
 
 func (x *Redrive) Reset() {
 	*x = Redrive{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[21]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +1959,7 @@ func (x *Redrive) String() string {
 func (*Redrive) ProtoMessage() {}
 
 func (x *Redrive) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[21]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +1972,7 @@ func (x *Redrive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Redrive.ProtoReflect.Descriptor instead.
 func (*Redrive) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{21}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Redrive) GetPool() string {
@@ -1963,7 +2027,7 @@ type PurgeDead struct {
 
 func (x *PurgeDead) Reset() {
 	*x = PurgeDead{}
-	mi := &file_admit_storage_v1_command_proto_msgTypes[22]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1975,7 +2039,7 @@ func (x *PurgeDead) String() string {
 func (*PurgeDead) ProtoMessage() {}
 
 func (x *PurgeDead) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_command_proto_msgTypes[22]
+	mi := &file_admit_storage_v1_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1988,7 +2052,7 @@ func (x *PurgeDead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeDead.ProtoReflect.Descriptor instead.
 func (*PurgeDead) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{22}
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PurgeDead) GetPool() string {
@@ -2023,12 +2087,16 @@ var File_admit_storage_v1_command_proto protoreflect.FileDescriptor
 
 const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x1eadmit/storage/v1/command.proto\x12\x10admit.storage.v1\x1a\x1dadmit/storage/v1/policy.proto\"i\n" +
+	"\x1eadmit/storage/v1/command.proto\x12\x10admit.storage.v1\x1a\x1dadmit/storage/v1/policy.proto\"\x98\x01\n" +
 	"\aCommand\x12\x1a\n" +
 	"\bproposal\x18\x01 \x01(\x06R\bproposal\x12\f\n" +
 	"\x01t\x18\x02 \x01(\x03R\x01t\x12\f\n" +
 	"\x01w\x18\x03 \x01(\x03R\x01w\x12&\n" +
-	"\x03ops\x18\x04 \x03(\v2\x14.admit.storage.v1.OpR\x03ops\"\xc1\x06\n" +
+	"\x03ops\x18\x04 \x03(\v2\x14.admit.storage.v1.OpR\x03ops\x12-\n" +
+	"\x05check\x18\x05 \x01(\v2\x17.admit.storage.v1.CheckR\x05check\"5\n" +
+	"\x05Check\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\x06R\x06digest\"\xc1\x06\n" +
 	"\x02Op\x12<\n" +
 	"\n" +
 	"term_start\x18\x01 \x01(\v2\x1b.admit.storage.v1.TermStartH\x00R\ttermStart\x12B\n" +
@@ -2197,69 +2265,71 @@ func file_admit_storage_v1_command_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_command_proto_rawDescData
 }
 
-var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_admit_storage_v1_command_proto_goTypes = []any{
 	(*Command)(nil),      // 0: admit.storage.v1.Command
-	(*Op)(nil),           // 1: admit.storage.v1.Op
-	(*TermStart)(nil),    // 2: admit.storage.v1.TermStart
-	(*ApplyPolicy)(nil),  // 3: admit.storage.v1.ApplyPolicy
-	(*PutTenants)(nil),   // 4: admit.storage.v1.PutTenants
-	(*TenantPut)(nil),    // 5: admit.storage.v1.TenantPut
-	(*Pause)(nil),        // 6: admit.storage.v1.Pause
-	(*Acquire)(nil),      // 7: admit.storage.v1.Acquire
-	(*WaiterKey)(nil),    // 8: admit.storage.v1.WaiterKey
-	(*Detach)(nil),       // 9: admit.storage.v1.Detach
-	(*ReportDemand)(nil), // 10: admit.storage.v1.ReportDemand
-	(*NextDue)(nil),      // 11: admit.storage.v1.NextDue
-	(*Node)(nil),         // 12: admit.storage.v1.Node
-	(*Renew)(nil),        // 13: admit.storage.v1.Renew
-	(*Release)(nil),      // 14: admit.storage.v1.Release
-	(*Token)(nil),        // 15: admit.storage.v1.Token
-	(*Schedule)(nil),     // 16: admit.storage.v1.Schedule
-	(*EntrySpec)(nil),    // 17: admit.storage.v1.EntrySpec
-	(*Unschedule)(nil),   // 18: admit.storage.v1.Unschedule
-	(*DeadFilter)(nil),   // 19: admit.storage.v1.DeadFilter
-	(*DeadCursor)(nil),   // 20: admit.storage.v1.DeadCursor
-	(*Redrive)(nil),      // 21: admit.storage.v1.Redrive
-	(*PurgeDead)(nil),    // 22: admit.storage.v1.PurgeDead
-	nil,                  // 23: admit.storage.v1.NextDue.LaneLimitsEntry
-	(*Policy)(nil),       // 24: admit.storage.v1.Policy
-	(*TenantPolicy)(nil), // 25: admit.storage.v1.TenantPolicy
+	(*Check)(nil),        // 1: admit.storage.v1.Check
+	(*Op)(nil),           // 2: admit.storage.v1.Op
+	(*TermStart)(nil),    // 3: admit.storage.v1.TermStart
+	(*ApplyPolicy)(nil),  // 4: admit.storage.v1.ApplyPolicy
+	(*PutTenants)(nil),   // 5: admit.storage.v1.PutTenants
+	(*TenantPut)(nil),    // 6: admit.storage.v1.TenantPut
+	(*Pause)(nil),        // 7: admit.storage.v1.Pause
+	(*Acquire)(nil),      // 8: admit.storage.v1.Acquire
+	(*WaiterKey)(nil),    // 9: admit.storage.v1.WaiterKey
+	(*Detach)(nil),       // 10: admit.storage.v1.Detach
+	(*ReportDemand)(nil), // 11: admit.storage.v1.ReportDemand
+	(*NextDue)(nil),      // 12: admit.storage.v1.NextDue
+	(*Node)(nil),         // 13: admit.storage.v1.Node
+	(*Renew)(nil),        // 14: admit.storage.v1.Renew
+	(*Release)(nil),      // 15: admit.storage.v1.Release
+	(*Token)(nil),        // 16: admit.storage.v1.Token
+	(*Schedule)(nil),     // 17: admit.storage.v1.Schedule
+	(*EntrySpec)(nil),    // 18: admit.storage.v1.EntrySpec
+	(*Unschedule)(nil),   // 19: admit.storage.v1.Unschedule
+	(*DeadFilter)(nil),   // 20: admit.storage.v1.DeadFilter
+	(*DeadCursor)(nil),   // 21: admit.storage.v1.DeadCursor
+	(*Redrive)(nil),      // 22: admit.storage.v1.Redrive
+	(*PurgeDead)(nil),    // 23: admit.storage.v1.PurgeDead
+	nil,                  // 24: admit.storage.v1.NextDue.LaneLimitsEntry
+	(*Policy)(nil),       // 25: admit.storage.v1.Policy
+	(*TenantPolicy)(nil), // 26: admit.storage.v1.TenantPolicy
 }
 var file_admit_storage_v1_command_proto_depIdxs = []int32{
-	1,  // 0: admit.storage.v1.Command.ops:type_name -> admit.storage.v1.Op
-	2,  // 1: admit.storage.v1.Op.term_start:type_name -> admit.storage.v1.TermStart
-	3,  // 2: admit.storage.v1.Op.apply_policy:type_name -> admit.storage.v1.ApplyPolicy
-	6,  // 3: admit.storage.v1.Op.pause:type_name -> admit.storage.v1.Pause
-	7,  // 4: admit.storage.v1.Op.acquire:type_name -> admit.storage.v1.Acquire
-	11, // 5: admit.storage.v1.Op.next_due:type_name -> admit.storage.v1.NextDue
-	13, // 6: admit.storage.v1.Op.renew:type_name -> admit.storage.v1.Renew
-	14, // 7: admit.storage.v1.Op.release:type_name -> admit.storage.v1.Release
-	16, // 8: admit.storage.v1.Op.schedule:type_name -> admit.storage.v1.Schedule
-	18, // 9: admit.storage.v1.Op.unschedule:type_name -> admit.storage.v1.Unschedule
-	9,  // 10: admit.storage.v1.Op.detach:type_name -> admit.storage.v1.Detach
-	10, // 11: admit.storage.v1.Op.report_demand:type_name -> admit.storage.v1.ReportDemand
-	21, // 12: admit.storage.v1.Op.redrive:type_name -> admit.storage.v1.Redrive
-	22, // 13: admit.storage.v1.Op.purge_dead:type_name -> admit.storage.v1.PurgeDead
-	4,  // 14: admit.storage.v1.Op.put_tenants:type_name -> admit.storage.v1.PutTenants
-	24, // 15: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
-	5,  // 16: admit.storage.v1.PutTenants.rows:type_name -> admit.storage.v1.TenantPut
-	25, // 17: admit.storage.v1.TenantPut.tenant:type_name -> admit.storage.v1.TenantPolicy
-	8,  // 18: admit.storage.v1.Detach.waiter:type_name -> admit.storage.v1.WaiterKey
-	23, // 19: admit.storage.v1.NextDue.lane_limits:type_name -> admit.storage.v1.NextDue.LaneLimitsEntry
-	12, // 20: admit.storage.v1.NextDue.node:type_name -> admit.storage.v1.Node
-	15, // 21: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
-	15, // 22: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
-	17, // 23: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
-	19, // 24: admit.storage.v1.Redrive.filter:type_name -> admit.storage.v1.DeadFilter
-	20, // 25: admit.storage.v1.Redrive.from:type_name -> admit.storage.v1.DeadCursor
-	19, // 26: admit.storage.v1.PurgeDead.filter:type_name -> admit.storage.v1.DeadFilter
-	20, // 27: admit.storage.v1.PurgeDead.from:type_name -> admit.storage.v1.DeadCursor
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	2,  // 0: admit.storage.v1.Command.ops:type_name -> admit.storage.v1.Op
+	1,  // 1: admit.storage.v1.Command.check:type_name -> admit.storage.v1.Check
+	3,  // 2: admit.storage.v1.Op.term_start:type_name -> admit.storage.v1.TermStart
+	4,  // 3: admit.storage.v1.Op.apply_policy:type_name -> admit.storage.v1.ApplyPolicy
+	7,  // 4: admit.storage.v1.Op.pause:type_name -> admit.storage.v1.Pause
+	8,  // 5: admit.storage.v1.Op.acquire:type_name -> admit.storage.v1.Acquire
+	12, // 6: admit.storage.v1.Op.next_due:type_name -> admit.storage.v1.NextDue
+	14, // 7: admit.storage.v1.Op.renew:type_name -> admit.storage.v1.Renew
+	15, // 8: admit.storage.v1.Op.release:type_name -> admit.storage.v1.Release
+	17, // 9: admit.storage.v1.Op.schedule:type_name -> admit.storage.v1.Schedule
+	19, // 10: admit.storage.v1.Op.unschedule:type_name -> admit.storage.v1.Unschedule
+	10, // 11: admit.storage.v1.Op.detach:type_name -> admit.storage.v1.Detach
+	11, // 12: admit.storage.v1.Op.report_demand:type_name -> admit.storage.v1.ReportDemand
+	22, // 13: admit.storage.v1.Op.redrive:type_name -> admit.storage.v1.Redrive
+	23, // 14: admit.storage.v1.Op.purge_dead:type_name -> admit.storage.v1.PurgeDead
+	5,  // 15: admit.storage.v1.Op.put_tenants:type_name -> admit.storage.v1.PutTenants
+	25, // 16: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
+	6,  // 17: admit.storage.v1.PutTenants.rows:type_name -> admit.storage.v1.TenantPut
+	26, // 18: admit.storage.v1.TenantPut.tenant:type_name -> admit.storage.v1.TenantPolicy
+	9,  // 19: admit.storage.v1.Detach.waiter:type_name -> admit.storage.v1.WaiterKey
+	24, // 20: admit.storage.v1.NextDue.lane_limits:type_name -> admit.storage.v1.NextDue.LaneLimitsEntry
+	13, // 21: admit.storage.v1.NextDue.node:type_name -> admit.storage.v1.Node
+	16, // 22: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
+	16, // 23: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
+	18, // 24: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
+	20, // 25: admit.storage.v1.Redrive.filter:type_name -> admit.storage.v1.DeadFilter
+	21, // 26: admit.storage.v1.Redrive.from:type_name -> admit.storage.v1.DeadCursor
+	20, // 27: admit.storage.v1.PurgeDead.filter:type_name -> admit.storage.v1.DeadFilter
+	21, // 28: admit.storage.v1.PurgeDead.from:type_name -> admit.storage.v1.DeadCursor
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_command_proto_init() }
@@ -2268,7 +2338,7 @@ func file_admit_storage_v1_command_proto_init() {
 		return
 	}
 	file_admit_storage_v1_policy_proto_init()
-	file_admit_storage_v1_command_proto_msgTypes[1].OneofWrappers = []any{
+	file_admit_storage_v1_command_proto_msgTypes[2].OneofWrappers = []any{
 		(*Op_TermStart)(nil),
 		(*Op_ApplyPolicy)(nil),
 		(*Op_Pause)(nil),
@@ -2290,7 +2360,7 @@ func file_admit_storage_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_command_proto_rawDesc), len(file_admit_storage_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -49,7 +49,9 @@ type SnapshotHeader struct {
 	// The policy's revision.
 	Revision int64 `protobuf:"varint,11,opt,name=revision,proto3" json:"revision,omitempty"`
 	// When the policy was applied, in wall time.
-	AppliedAt     int64 `protobuf:"varint,12,opt,name=applied_at,json=appliedAt,proto3" json:"applied_at,omitempty"`
+	AppliedAt int64 `protobuf:"varint,12,opt,name=applied_at,json=appliedAt,proto3" json:"applied_at,omitempty"`
+	// The rolling digest of the results of all entries up to the index.
+	Results       uint64 `protobuf:"fixed64,13,opt,name=results,proto3" json:"results,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -164,6 +166,13 @@ func (x *SnapshotHeader) GetRevision() int64 {
 func (x *SnapshotHeader) GetAppliedAt() int64 {
 	if x != nil {
 		return x.AppliedAt
+	}
+	return 0
+}
+
+func (x *SnapshotHeader) GetResults() uint64 {
+	if x != nil {
+		return x.Results
 	}
 	return 0
 }
@@ -2560,7 +2569,7 @@ var File_admit_storage_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1fadmit/storage/v1/snapshot.proto\x12\x10admit.storage.v1\x1a\x1eadmit/storage/v1/command.proto\x1a\x1dadmit/storage/v1/policy.proto\"\xc2\x02\n" +
+	"\x1fadmit/storage/v1/snapshot.proto\x12\x10admit.storage.v1\x1a\x1eadmit/storage/v1/command.proto\x1a\x1dadmit/storage/v1/policy.proto\"\xdc\x02\n" +
 	"\x0eSnapshotHeader\x12%\n" +
 	"\x0eformat_version\x18\x01 \x01(\rR\rformatVersion\x12#\n" +
 	"\rfeature_level\x18\x02 \x01(\rR\ffeatureLevel\x12\x14\n" +
@@ -2575,7 +2584,8 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	" \x01(\rR\x05pools\x12\x1a\n" +
 	"\brevision\x18\v \x01(\x03R\brevision\x12\x1d\n" +
 	"\n" +
-	"applied_at\x18\f \x01(\x03R\tappliedAt\"$\n" +
+	"applied_at\x18\f \x01(\x03R\tappliedAt\x12\x18\n" +
+	"\aresults\x18\r \x01(\x06R\aresults\"$\n" +
 	"\x0eSnapshotFooter\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x04R\x04rows\"\xfe\x05\n" +
 	"\x03Row\x125\n" +
