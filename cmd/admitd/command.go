@@ -31,7 +31,8 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-const about = `admitd runs one admit node on loopback: the gRPC API, metrics and health.
+const about = `admitd runs one admit node: the gRPC API, metrics and health. Without settings it is
+alone, on loopback; docs/operations.md tells of three that are a cluster.
 
 Each setting comes from its flag, else from its environment variable, else from
 the configuration file (drain_delay for --drain-delay), else it has its default.
@@ -86,7 +87,7 @@ func run(ctx context.Context, cfg config.Config, stdout, stderr io.Writer) error
 		return usageError{err}
 	}
 	return node.Run(ctx, cfg, log, func(n *node.Node) {
-		_, _ = io.WriteString(stdout, welcome(n, cfg)) // a closed stdout is no reason to stop
+		_, _ = io.WriteString(stdout, welcome(ctx, n, cfg)) // a closed stdout is no reason to stop
 	})
 }
 

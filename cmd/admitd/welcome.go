@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -11,12 +12,22 @@ import (
 
 // welcome says where the node is and what to try next, in commands that work on
 // its policy.
-func welcome(n *node.Node, cfg config.Config) string {
+func welcome(ctx context.Context, n *node.Node, cfg config.Config) string {
 	var b strings.Builder
+	scheme := "http"
+	if cfg.TLSCert != "" {
+		scheme = "https"
+	}
 	p, revision := n.Policy()
-	fmt.Fprintf(&b, "\nadmitd is ready: gRPC on %s, metrics on http://%s/metrics\n", n.GRPCAddr(), n.HTTPAddr())
-	fmt.Fprintf(&b, "data in %s, policy revision %d. Try next:\n\n", cfg.Data, revision)
+	fmt.Fprintf(&b, "\nadmitd is ready: gRPC on %s, metrics on %s://%s/metrics\n", n.GRPCAddr(), scheme, n.HTTPAddr())
+	if cfg.Clustered() {
+		b.WriteString(standing(ctx, n))
+	}
+	fmt.Fprintf(&b, "data in %s, policy revision %d. Try next%s:\n\n", cfg.Data, revision, credentials(cfg))
 	ctl := admitctl(n.GRPCAddr())
+	if cfg.Clustered() {
+		fmt.Fprintf(&b, "  %s cluster status\n", ctl)
+	}
 	if len(p.Pools) == 0 {
 		fmt.Fprintf(&b, "  %s policy apply FILE\n\n", ctl)
 		return b.String()
@@ -24,8 +35,39 @@ func welcome(n *node.Node, cfg config.Config) string {
 	pool := p.Pools[0].Name
 	fmt.Fprintf(&b, "  %s acquire %s --tenant acme\n", ctl, pool)
 	fmt.Fprintf(&b, "  %s health %s\n", ctl, pool)
-	fmt.Fprintf(&b, "  grpcurl -plaintext -d '{\"pool\":%q,\"tenant\":\"acme\"}' %s admit.v1.AdmissionService/Acquire\n\n", pool, n.GRPCAddr())
+	if cfg.TLSCert == "" {
+		fmt.Fprintf(&b, "  grpcurl -plaintext -d '{\"pool\":%q,\"tenant\":\"acme\"}' %s admit.v1.AdmissionService/Acquire\n", pool, n.GRPCAddr())
+	}
+	b.WriteString("\n")
 	return b.String()
+}
+
+// standing says what the node is in its cluster.
+func standing(ctx context.Context, n *node.Node) string {
+	members, err := n.Members(ctx)
+	if err != nil {
+		return fmt.Sprintf("member %s of a cluster\n", n.NodeID())
+	}
+	leader := "nobody"
+	for _, m := range members {
+		if m.Leader {
+			leader = m.NodeID
+		}
+	}
+	return fmt.Sprintf("member %s of a cluster of %d, led by %s\n", n.NodeID(), len(members), leader)
+}
+
+// credentials says what the commands need beside what is shown.
+func credentials(cfg config.Config) string {
+	switch {
+	case cfg.TLSCert == "":
+		return ""
+	case cfg.TokensFile != "":
+		return ", with --ca-cert and --token-file"
+	case cfg.TLSClientCA != "":
+		return ", with --ca-cert, --cert and --key"
+	}
+	return ", with --ca-cert"
 }
 
 // admitctl is how to call it from where this process was started.

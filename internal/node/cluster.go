@@ -49,6 +49,9 @@ func advertised(told, bound string, l net.Listener) string {
 	return bound
 }
 
+// NodeID is the id of the node and its data.
+func (n *Node) NodeID() string { return n.store.NodeID() }
+
 // leads says whether this node leads the cluster.
 func (n *Node) leads() bool { return n.store.Leader().NodeID == n.store.NodeID() }
 

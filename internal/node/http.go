@@ -19,7 +19,8 @@ import (
 //
 //   - /metrics for Prometheus, and nobody else where callers have to be known,
 //   - /healthz: the process answers,
-//   - /readyz: the node decides; 503 before that and once it drains.
+//   - /readyz: the node decides, or has the leader decide; 503 before that and once
+//     it drains.
 func (n *Node) serveHTTP(context.Context) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", n.guarded(promhttp.HandlerFor(n.reg, promhttp.HandlerOpts{
@@ -58,8 +59,8 @@ func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case n.draining.Load():
 		say(w, http.StatusServiceUnavailable, "draining")
-	case !n.opened.Load() || !n.store.Ready():
-		say(w, http.StatusServiceUnavailable, "the store is not ready")
+	case !n.opened.Load() || !n.server.Answers():
+		say(w, http.StatusServiceUnavailable, "no node leads, as far as this one knows")
 	default:
 		say(w, http.StatusOK, "ready")
 	}
