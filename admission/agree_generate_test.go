@@ -229,6 +229,15 @@ func (g *generator) acquire() *admission.Acquire {
 	if g.chance(2, "waits") {
 		op.MaxWait = g.maxWait()
 	}
+	if g.chance(6, "rate only") {
+		op.RateOnly, op.Settle = true, !g.chance(3, "spends")
+	}
+	if g.chance(4, "locks") {
+		op.LockKey = pick(g, "lock", "x", "x", "y")
+	}
+	if g.chance(4, "has a job") {
+		op.DedupeKey = pick(g, "job", "u", "u", "v")
+	}
 	if g.chance(8, "says when") {
 		op.IssuedAt = g.wall.Add(pick(g, "issued", 0, -time.Second, -10*time.Minute, -time.Hour, time.Minute))
 	}

@@ -44,12 +44,15 @@ func (g *generator) drawPool(name string) admission.PoolPolicy {
 		EndedPermits:     pick[int64](g, "ended permits", 0, 0, 0, 4, 1),
 		Waiting:          pick[int64](g, "waiting", 0, 0, 0, 3, 2),
 		WaitingPerTenant: pick[int64](g, "waiting per tenant", 0, 0, 0, 2, 1),
+		DedupeKeys:       pick[int64](g, "dedupe keys", 0, 0, 0, 2, 1),
 
 		NewTenantsPerSecond: pick[int64](g, "new tenants", 0, 0, 0, 1, 2),
 		TenantRows:          pick[int64](g, "tenant rows", 0, 0, 2, 1),
 	}
 	p.Limits.PausedGroups = pick[int64](g, "paused groups", 0, 0, 1)
 	p.Shadow = g.chance(12, "only watches")
+	p.LockMaxActive = pick[int64](g, "lock max active", 0, 0, 2)
+	p.DoneRetention = pick(g, "done retention", 0, 3*time.Second, time.Minute)
 	p.RefuseUnknown = g.chance(6, "refuses unknown")
 	for _, bucket := range bucketNames {
 		if g.chance(3, "bucket") {

@@ -374,7 +374,15 @@ func (n *naive) serve(p *naivePool, turn naiveTurn) {
 func (n *naive) permit(p *naivePool, turn naiveTurn, op *admission.Acquire) admission.Decision {
 	permit := n.grant(p, turn, op.Cost)
 	permit.uncounted, permit.borrowed = op.RateOnly, turn.class == borrowing
-	return n.hand(p, op, permit, admission.Decision{Borrowed: turn.class == borrowing})
+	d := n.hand(p, op, permit, admission.Decision{Borrowed: turn.class == borrowing})
+	if op.DedupeKey != "" && d.Permit.State == admission.PermitLive { // whoever waits to do the same is told
+		for _, w := range n.waitersOf(p, func(w *naiveWaiter) bool {
+			return w.op.Tenant == op.Tenant && w.op.DedupeKey == op.DedupeKey
+		}) {
+			n.endShed(w)
+		}
+	}
+	return d
 }
 
 // hand gives a permit to who asked for it, and remembers for which request.
