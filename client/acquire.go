@@ -112,7 +112,7 @@ func (c *Client) acquire(ctx context.Context, w Work, req *admitv1.AcquireReques
 		asked time.Time
 	)
 	until := time.Now().Add(w.MaxWait)
-	err := c.retryFrom(ctx, until, func() (err error) {
+	err := c.retryFrom(ctx, until, func(ctx context.Context) (err error) {
 		asked = time.Now()
 		if w.MaxWait > 0 {
 			req.MaxWait = durationpb.New(max(until.Sub(asked), 0))
@@ -167,7 +167,7 @@ func (c *Client) ReportDemand(ctx context.Context, d Demand) (*admitv1.Shedding,
 	req := &admitv1.ReportDemandRequest{
 		Pool: d.Pool, Tenant: d.Tenant, Category: d.Category, Backlog: d.Backlog, Ttl: optionalDuration(d.TTL),
 	}
-	err := c.retry(ctx, func() (err error) {
+	err := c.retry(ctx, func(ctx context.Context) (err error) {
 		resp, err = c.admission.ReportDemand(ctx, req)
 		return err
 	})
@@ -183,7 +183,7 @@ func (c *Client) ReportDemand(ctx context.Context, d Demand) (*admitv1.Shedding,
 func (c *Client) Renew(ctx context.Context, ttl time.Duration, tokens ...string) ([]*admitv1.RenewResult, error) {
 	var resp *admitv1.RenewResponse
 	req := &admitv1.RenewRequest{Tokens: tokens, Ttl: optionalDuration(ttl)}
-	err := c.retry(ctx, func() (err error) {
+	err := c.retry(ctx, func(ctx context.Context) (err error) {
 		resp, err = c.admission.Renew(ctx, req)
 		return err
 	})
@@ -219,7 +219,7 @@ func (c *Client) Release(ctx context.Context, token string, r Release) (admitv1.
 		Token: token, Outcome: r.Outcome, ActualCost: r.ActualCost,
 		RetryAfter: optionalDuration(r.RetryAfter), Bucket: r.Bucket, Result: r.Result,
 	}
-	err := c.retry(ctx, func() (err error) {
+	err := c.retry(ctx, func(ctx context.Context) (err error) {
 		resp, err = c.admission.Release(ctx, req)
 		return err
 	})

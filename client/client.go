@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
@@ -24,8 +25,10 @@ type Client struct {
 	keeper    *keeper
 }
 
-// Dial returns a client of the node at addr, as `host:port` or any other gRPC
-// target. It does not wait for the connection: calls do. Close it when done.
+// Dial returns a client of the nodes at addr: `host:port`, or several of one cluster
+// parted by commas. Any will do for a start; calls then go to the one that leads, and
+// to another where that is lost. Any other target of gRPC is dialled as it is. Dial
+// does not wait for a connection: calls do. Close the client when done.
 func Dial(addr string, opts ...Option) (*Client, error) {
 	cfg := config{retryFor: defaultRetryFor}
 	for _, o := range opts {
@@ -39,8 +42,16 @@ func Dial(addr string, opts ...Option) (*Client, error) {
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
 			MinConnectTimeout: 5 * time.Second,
 		}),
+		// A node that is silent is left within a quarter of a minute; nodes allow a
+		// ping in 10 s.
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 12 * time.Second, Timeout: 3 * time.Second}),
 	}, cfg.dial...)
-	conn, err := grpc.NewClient(addr, dial...)
+	target := addr
+	if nodes := clusterOf(addr); nodes != nil {
+		target = scheme + ":///" + addr
+		dial = append(dial, nodes.options()...)
+	}
+	conn, err := grpc.NewClient(target, dial...)
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", addr, err)
 	}

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -41,6 +43,8 @@ type fake struct {
 	onRelease func(n int, r *admitv1.ReleaseRequest) (admitv1.LeaseResult, error)
 	onNextDue func(ctx context.Context, n int, r *admitv1.NextDueRequest) ([]*admitv1.Claim, error)
 	onReport  func(n int) error
+	// leader is what Acquire says of where the leader is, if anything.
+	leader string
 
 	mu       sync.Mutex
 	acquires []call[admitv1.AcquireRequest]
@@ -65,8 +69,13 @@ func noted[Req any](f *fake, calls *[]call[Req]) []call[Req] {
 	return slices.Clone(*calls)
 }
 
-func (f *fake) Acquire(_ context.Context, r *admitv1.AcquireRequest) (*admitv1.AcquireResponse, error) {
+func (f *fake) Acquire(ctx context.Context, r *admitv1.AcquireRequest) (*admitv1.AcquireResponse, error) {
 	n := note(f, &f.acquires, r)
+	if f.leader != "" {
+		if err := grpc.SetTrailer(ctx, metadata.Pairs("admit-leader", f.leader)); err != nil {
+			return nil, err
+		}
+	}
 	if f.onAcquire == nil {
 		return &admitv1.AcquireResponse{Decision: granted(permit("p", 30*time.Second))}, nil
 	}
@@ -122,24 +131,53 @@ func hold(ctx context.Context, d time.Duration) {
 func inBubble(t *testing.T, f *fake, test func(t *testing.T, c *client.Client)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f.began = time.Now()
-		listener := bufconn.Listen(1 << 16)
-		server := grpc.NewServer(grpc.WaitForHandlers(true))
-		admitv1.RegisterAdmissionServiceServer(server, f)
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(listener) }()
-		c, err := client.Dial("passthrough:///fake", client.WithDialOptions(
-			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) })))
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := serve(f)
+		defer n.stop()
+		c := dialled(t, "passthrough:///fake", map[string]*fakeNode{"fake": n})
 		test(t, c)
 		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		server.Stop()
-		<-served
 	})
+}
+
+// fakeNode is a fake that is served.
+type fakeNode struct {
+	listener *bufconn.Listener
+	server   *grpc.Server
+	served   chan error
+	stopped  sync.Once
+}
+
+func serve(f *fake) *fakeNode {
+	f.began = time.Now()
+	n := &fakeNode{listener: bufconn.Listen(1 << 16), server: grpc.NewServer(grpc.WaitForHandlers(true)), served: make(chan error, 1)}
+	admitv1.RegisterAdmissionServiceServer(n.server, f)
+	go func() { n.served <- n.server.Serve(n.listener) }()
+	return n
+}
+
+// stop ends the node; it may be called again.
+func (n *fakeNode) stop() {
+	n.stopped.Do(func() {
+		n.server.Stop()
+		<-n.served
+	})
+}
+
+// dialled returns a client of nodes at addresses.
+func dialled(t *testing.T, target string, nodes map[string]*fakeNode) *client.Client {
+	c, err := client.Dial(target, client.WithDialOptions(
+		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+			if n := nodes[addr]; n != nil {
+				return n.listener.DialContext(ctx)
+			}
+			return nil, errors.New("nobody is at " + addr)
+		})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func permit(token string, ttl time.Duration) *admitv1.Permit {

@@ -13,30 +13,42 @@ import (
 const (
 	firstBackoff = 50 * time.Millisecond
 	maxBackoff   = 2 * time.Second
+	// tryFor is what one try may take beyond the time that the call may wait: a node
+	// that is silent for longer has lost its place, and another knows who has it.
+	tryFor = 3 * time.Second
 )
 
 // retry sends a call until it is answered, fails for good, ctx ends or the
 // client's retry time is over; then it returns the call's last error. The call
 // must be one whose repetition has the effect of one.
-func (c *Client) retry(ctx context.Context, call func() error) error {
+func (c *Client) retry(ctx context.Context, call func(ctx context.Context) error) error {
 	return c.retryFrom(ctx, time.Now(), call)
 }
 
 // retryFrom is retry for a call that may take until then without anything being
 // wrong.
-func (c *Client) retryFrom(ctx context.Context, then time.Time, call func() error) error {
+func (c *Client) retryFrom(ctx context.Context, then time.Time, call func(ctx context.Context) error) error {
 	giveUp := then.Add(c.retryFor)
 	for try := 0; ; try++ {
-		err := call()
+		silent, err := c.try(ctx, then, call)
 		atLeast, again := retriable(err)
-		if !again {
+		if !again && !silent {
 			return err
 		}
-		wait := max(atLeast, pause(try))
+		wait := atLeast + pause(try)
 		if time.Now().Add(wait).After(giveUp) || sleep(ctx, wait) != nil {
 			return err
 		}
 	}
+}
+
+// try sends a call once. It is silent if there was no answer in time, though ctx
+// would allow for more.
+func (c *Client) try(ctx context.Context, then time.Time, call func(ctx context.Context) error) (silent bool, err error) {
+	trying, cancel := context.WithTimeout(ctx, max(time.Until(then), 0)+tryFor)
+	defer cancel()
+	err = call(trying)
+	return err != nil && trying.Err() != nil && ctx.Err() == nil, err
 }
 
 // retriable says whether a call that failed with err may succeed when it is sent

@@ -17,8 +17,6 @@ import (
 const (
 	// pollFor is how long a poll is held open; an idle one costs nothing.
 	pollFor = 30 * time.Second
-	// pollSlack is what a poll may take beyond that.
-	pollSlack = 10 * time.Second
 	// pollPause keeps a poll that comes back empty before its time from being
 	// repeated at once.
 	pollPause = 200 * time.Millisecond
@@ -174,10 +172,11 @@ func (r *run) ask(ctx context.Context, req *admitv1.NextDueRequest) ([]*Claim, e
 		resp  *admitv1.NextDueResponse
 		asked time.Time
 	)
-	err := r.Client.retry(ctx, func() (err error) {
-		ctx, cancel := context.WithTimeout(ctx, req.GetMaxWait().AsDuration()+pollSlack)
-		defer cancel()
+	// A poll that breaks off goes on for what is left of its time.
+	until := time.Now().Add(req.GetMaxWait().AsDuration())
+	err := r.Client.retryFrom(ctx, until, func(ctx context.Context) (err error) {
 		asked = time.Now()
+		req.MaxWait = optionalDuration(max(until.Sub(asked), 0))
 		resp, err = r.Client.admission.NextDue(ctx, req)
 		return err
 	})

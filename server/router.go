@@ -18,9 +18,9 @@ import (
 	"github.com/admitd/admit/server/forward"
 )
 
-// leaderHeader tells callers where the leader is, beside answers that came from
+// leaderTrailer tells callers where the leader is, beside answers that came from
 // there by way of another node. Who asks the leader itself saves the detour.
-const leaderHeader = "admit-leader"
+const leaderTrailer = "admit-leader"
 
 // router has the leader decide what this node can't. A call is tried here first: what
 // is not well formed goes no further, and a node that does not lead says so without
@@ -85,9 +85,8 @@ func (r *router) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	if shorten(m, time.Since(began)) {
 		stop = r.drain.ctx.Done()
 	}
-	// It fails only where headers can't be sent any more, which is no reason not to
-	// answer.
-	_ = grpc.SetHeader(ctx, metadata.Pairs(leaderHeader, leader.LeaderAddr))
+	// It fails only where nothing can be sent any more, answers neither.
+	_ = grpc.SetTrailer(ctx, metadata.Pairs(leaderTrailer, leader.LeaderAddr))
 	answer, err := r.forward(ctx, leader, info.FullMethod, m, stop)
 	if err != nil {
 		return nil, err

@@ -132,17 +132,17 @@ func TestWhatIsWrongGoesNowhere(t *testing.T) {
 
 func TestAnswersSayWhereTheLeaderIs(t *testing.T) {
 	p := startPair(t, inPlain)
-	var header metadata.MD
+	var trailer metadata.MD
 	in := &admitv1.AcquireRequest{Pool: "email", Tenant: "acme"}
-	if _, err := p.Acquire(soon(t), in, grpc.Header(&header)); err != nil {
+	if _, err := p.Acquire(soon(t), in, grpc.Trailer(&trailer)); err != nil {
 		t.Fatal(err)
 	}
-	if got := header.Get(leaderHeader); len(got) != 1 || got[0] != p.addr {
+	if got := trailer.Get(leaderTrailer); len(got) != 1 || got[0] != p.addr {
 		t.Errorf("got %v, want %s", got, p.addr)
 	}
-	header = nil
-	if _, err := p.leader.Acquire(soon(t), in, grpc.Header(&header)); err != nil || len(header.Get(leaderHeader)) != 0 {
-		t.Errorf("got %v, %v from the leader itself", header, err)
+	trailer = nil
+	if _, err := p.leader.Acquire(soon(t), in, grpc.Trailer(&trailer)); err != nil || len(trailer.Get(leaderTrailer)) != 0 {
+		t.Errorf("got %v, %v from the leader itself", trailer, err)
 	}
 }
 

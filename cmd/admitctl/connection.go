@@ -23,7 +23,7 @@ func (c *connection) addFlags(cmd *cobra.Command) {
 		at                         *string
 		name, env, otherwise, help string
 	}{
-		{&c.addr, "addr", "ADMIT_ADDR", defaultAddr, "the node's `host:port`"},
+		{&c.addr, "addr", "ADMIT_ADDR", defaultAddr, "the node's `host:port`, or several of one cluster parted by commas"},
 		{&c.caCert, "ca-cert", "ADMIT_CA_CERT", "", "the `file` of the authority of the node's certificate; encrypts"},
 		{&c.cert, "cert", "ADMIT_CERT", "", "the `file` of a client's certificate, to show the node"},
 		{&c.key, "key", "ADMIT_KEY", "", "the `file` of its key"},

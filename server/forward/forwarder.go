@@ -46,7 +46,9 @@ const (
 	// take to be answered by it.
 	cutAfter = time.Second
 
-	pingEvery  = 10 * time.Second
+	// pingEvery is above what a node allows, with room for pings that are held up on
+	// the way and come too close to the next.
+	pingEvery  = 12 * time.Second
 	pingWithin = 3 * time.Second
 )
 
