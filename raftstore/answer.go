@@ -11,9 +11,7 @@ func (t *term) answer(st *admission.State, p *proposal, e admission.Entry, resul
 	for i, it := range p.items {
 		result := results[i]
 		if key := inLine(result); key != (admission.WaiterKey{}) {
-			if !t.waits.listen(key, it) {
-				t.detach(key)
-			}
+			t.waits.listen(key, it)
 			continue
 		}
 		place := Place{Index: e.Index, Position: i}

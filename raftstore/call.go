@@ -219,8 +219,17 @@ func (c *call) wait() ([]Answer, error) {
 	case <-c.ctx.Done():
 		return nil, c.leave(c.ctx.Err())
 	}
+	return c.outcome(nil)
+}
+
+// outcome returns what the call came to, or if it has come to nothing yet why it is
+// left at that.
+func (c *call) outcome(left error) ([]Answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.left > 0 {
+		return nil, left
+	}
 	if c.err == nil {
 		return c.answers, nil
 	}

@@ -48,11 +48,24 @@ func (t *term) decide(ctx context.Context, reqs []Request, answers []Answer) ([]
 		return nil, err
 	}
 	t.waits.enter(c, reqs)
-	defer func() { t.detach(t.waits.leave(c)...) }()
+	defer t.waits.leave(c)
 	if err := t.submit(c); err != nil {
 		return nil, err
 	}
-	return c.wait()
+	answers, err = c.wait()
+	if err == nil || ctx.Err() == nil || !t.part(c) {
+		return answers, err
+	}
+	// It was granted at the last moment, or nothing came of it.
+	if answers, err = c.outcome(ctx.Err()); err == nil && !granted(answers[0]) {
+		return nil, ctx.Err()
+	}
+	return answers, err
+}
+
+func granted(a Answer) bool {
+	r, ok := a.Result.(*admission.AcquireResult)
+	return ok && r.Err == nil && r.Decision.Granted()
 }
 
 // refuse answers the Acquires that the state would refuse now, and those that only

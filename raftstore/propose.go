@@ -157,14 +157,15 @@ func (t *term) conclude(p *proposal) {
 		err = fmt.Errorf("%w: it was applied unnoticed", ErrOutcomeUnknown)
 	}
 	unseal := !errors.Is(err, ErrOutcomeUnknown)
+	t.unsettled = t.unsettled || !unseal
 	for _, it := range p.items {
 		it.call.fail(err, unseal)
 	}
 }
 
 // drain ends the term: what is queued was not done, what is in flight is waited
-// for. It returns why.
-func (t *term) drain(free int) (why error) {
+// for. It returns why, and whether all of that has been applied or never will be.
+func (t *term) drain(free int) (why error, settled bool) {
 	why = t.s.unavailable()
 	for _, it := range t.queue.close(why) {
 		it.call.fail(why, false)
@@ -177,10 +178,10 @@ func (t *term) drain(free int) (why error) {
 		case <-t.s.failed:
 			// The disk hangs, or raft ended and forgot what it had not begun.
 			t.abandon()
-			return why
+			return why, false
 		}
 	}
-	return why
+	return why, !t.unsettled
 }
 
 // abandon gives up what is in flight.

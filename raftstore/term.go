@@ -39,6 +39,9 @@ type term struct {
 	flights []*proposal
 	// lastID is that of the last proposal.
 	lastID uint64
+	// unsettled says that an entry may yet be applied that raft gave up, after the
+	// term's end; of the proposer.
+	unsettled bool
 
 	// sheds are those built for the entry being answered.
 	sheds map[admission.SheddingQuery]*admission.Shedding

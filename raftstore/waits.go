@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/admitd/admit/admission"
 	"github.com/admitd/admit/internal/clock"
@@ -20,8 +21,10 @@ type waits struct {
 	t *term
 
 	mu sync.Mutex
-	// closed is why nobody may listen any more, or nil.
-	closed error
+	// closed is why nobody may listen any more, or nil; definite says that none who
+	// did will be granted either.
+	closed   error
+	definite bool
 	// byKey are those in line, byName those with a request id.
 	byKey  map[admission.WaiterKey]*wait
 	byName map[waitName]*wait
@@ -78,11 +81,12 @@ func (ws *waits) named(name waitName) *wait {
 	return w
 }
 
-// leave notes that a call has ended. It returns the waiters that nobody listens
+// leave notes that a call has ended, and has the waiters detached that nobody listens
 // for any more.
-func (ws *waits) leave(c *call) (deaf []admission.WaiterKey) {
+func (ws *waits) leave(c *call) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
+	var deaf []admission.WaiterKey
 	for i := range c.items {
 		it := &c.items[i]
 		w := it.wait
@@ -103,24 +107,77 @@ func (ws *waits) leave(c *call) (deaf []admission.WaiterKey) {
 			deaf = append(deaf, ws.forget(w))
 		}
 	}
-	return deaf
+	// Under the lock: who comes next under the same id is queued behind this.
+	for _, key := range deaf {
+		_ = ws.detachLocked(key)
+	}
 }
 
-// listen notes that an item's Acquire is in line. It returns false if nobody is
-// left who would listen.
-func (ws *waits) listen(key admission.WaiterKey, it *item) bool {
+// partingTime bounds how long a call that is to end may take to learn what became of
+// its wait.
+const partingTime = time.Second
+
+// part has the waiter of a call that is one Acquire detached, and waits until that
+// is applied. It returns true if it is: the Acquire is granted by then, or has left
+// the line, or keeps its place there without being granted until it is sent again.
+func (t *term) part(c *call) bool {
+	gone := t.waits.part(c)
+	if gone == nil {
+		return false
+	}
+	timer := t.s.clk.NewTimer(partingTime)
+	defer timer.Stop()
+	select {
+	case <-gone.done:
+		_, err := gone.outcome(nil)
+		return err == nil
+	case <-c.done:
+		return true
+	case <-timer.C():
+		return false
+	}
+}
+
+// part detaches the waiter of a call, if nobody else listens for it.
+func (ws *waits) part(c *call) *call {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if len(c.items) != 1 || c.items[0].wait == nil {
+		return nil
+	}
+	w := c.items[0].wait
+	if w.calls > 1 || w.key == (admission.WaiterKey{}) {
+		return nil
+	}
+	return ws.detachLocked(w.key)
+}
+
+// detachLocked has a waiter detached. Where that can't be logged, the wait goes on
+// until its time is up, or the next leader detaches it.
+func (ws *waits) detachLocked(key admission.WaiterKey) *call {
+	c, err := newCall(context.Background(), []Request{{Op: admission.Detach{Waiter: key}}}, make([]Answer, 1))
+	if err != nil || ws.t.submit(c) != nil {
+		return nil
+	}
+	return c
+}
+
+// listen notes that an item's Acquire is in line. If nobody is left who would listen
+// it is detached.
+func (ws *waits) listen(key admission.WaiterKey, it *item) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.closed != nil {
-		it.call.fail(ws.closed, false)
-		return true
+		it.call.fail(ws.closed, ws.definite)
+		return
 	}
 	w := it.wait
 	if again := ws.byName[w.name]; it.left && again != nil {
 		w = again
 	}
 	if w.calls == 0 {
-		return false
+		_ = ws.detachLocked(key)
+		return
 	}
 	w.key = key
 	ws.byKey[key] = w
@@ -128,7 +185,6 @@ func (ws *waits) listen(key admission.WaiterKey, it *item) bool {
 		w.items, w.since = append(w.items, it), ws.t.s.clk.Now()
 		ws.count(1)
 	}
-	return true
 }
 
 // end returns who listened for a waiter that is no longer in line, or nil.
@@ -153,14 +209,16 @@ func (ws *waits) forget(w *wait) admission.WaiterKey {
 	return key
 }
 
-// close fails the calls that listen, and those to come.
-func (ws *waits) close(why error) {
+// close fails the calls that listen, and those to come. It is definite where nothing
+// that this term proposed may still be applied: the next leader detaches all that wait
+// before it grants anything.
+func (ws *waits) close(why error, definite bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	ws.closed = why
+	ws.closed, ws.definite = why, definite
 	for _, w := range ws.byKey {
 		for _, it := range w.items {
-			it.call.fail(why, false)
+			it.call.fail(why, definite)
 		}
 		ws.count(-len(w.items))
 		w.items = nil
@@ -171,17 +229,6 @@ func (ws *waits) close(why error) {
 func (ws *waits) count(n int) {
 	ws.listening += n
 	ws.t.s.metrics.waiting.Set(float64(ws.listening))
-}
-
-// detach has a waiter detached. Where that can't be logged, the wait goes on until
-// its time is up, or the next leader detaches it.
-func (t *term) detach(keys ...admission.WaiterKey) {
-	for _, key := range keys {
-		c, err := newCall(context.Background(), []Request{{Op: admission.Detach{Waiter: key}}}, make([]Answer, 1))
-		if err == nil {
-			_ = t.submit(c)
-		}
-	}
 }
 
 // endWaits answers those who listened for the waits that an entry ended. The

@@ -147,7 +147,7 @@ func TestALostCallerLeavesTheLine(t *testing.T) {
 			waiting := n.ask(ctx, waitOp("acme", id, time.Minute))
 			n.waitWaiting(1, 1)
 			cancel()
-			if a := told(t, waiting); !errors.Is(a.err, ErrOutcomeUnknown) {
+			if a := told(t, waiting); !errors.Is(a.err, context.Canceled) || errors.Is(a.err, ErrOutcomeUnknown) {
 				t.Errorf("the lost caller was told %v", a.err)
 			}
 			if id != "" {
@@ -265,7 +265,7 @@ func TestTheEndOfATermEndsTheWaits(t *testing.T) {
 	n.waitWaiting(2, 2)
 	n.restart()
 	for name, c := range map[string]<-chan asked{"without an id": lost, "with one": named} {
-		if a := told(t, c); !errors.Is(a.err, ErrOutcomeUnknown) {
+		if a := told(t, c); !errors.Is(a.err, ErrShuttingDown) || errors.Is(a.err, ErrOutcomeUnknown) {
 			t.Errorf("%s: told %v", name, a.err)
 		}
 	}
@@ -319,5 +319,32 @@ func TestDryRunsWriteNothing(t *testing.T) {
 
 func (n *node) fillUp() {
 	for n.acquire("full").Decision.Granted() {
+	}
+}
+
+// A call that ends while it is granted is told so: its permit is not lost.
+func TestAWaitThatEndsWithItsGrantHasIt(t *testing.T) {
+	for round := range 20 {
+		n, _ := startMail(t, Config{})
+		held := n.fill()
+		ctx, cancel := context.WithCancel(t.Context())
+		waiting := n.ask(ctx, waitOp("acme", "", time.Minute))
+		n.waitWaiting(1, 1)
+		go cancel()
+		n.release(held[0])
+		a := told(t, waiting)
+		switch {
+		case errors.Is(a.err, ErrOutcomeUnknown):
+			t.Errorf("round %d: it is not known", round)
+		case a.err == nil && !a.Decision.Granted():
+			t.Errorf("round %d: told %+v", round, a.Decision)
+		}
+		free := n.acquire("other").Decision.Granted()
+		if free == (a.err == nil) {
+			t.Errorf("round %d: granted %v, and the slot is free: %v", round, a.err == nil, free)
+		}
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
