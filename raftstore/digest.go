@@ -3,6 +3,7 @@ package raftstore
 import (
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/admitd/admit/admission"
 )
@@ -75,10 +76,8 @@ func (h *hash) value(v reflect.Value) {
 		h.uint(1)
 		h.value(v.Elem())
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				h.value(v.Field(i))
-			}
+		for _, i := range exported(v.Type()) {
+			h.value(v.Field(i))
 		}
 	case reflect.Slice, reflect.Array:
 		h.uint(uint64(v.Len()))
@@ -100,4 +99,22 @@ func (h *hash) value(v reflect.Value) {
 	default:
 		panic(fmt.Sprintf("a result has a %s, which has no digest", v.Type()))
 	}
+}
+
+// exportedFields keeps what exported returned, by type: the answer never changes.
+var exportedFields sync.Map
+
+// exported returns which fields of a struct are exported.
+func exported(of reflect.Type) []int {
+	if known, ok := exportedFields.Load(of); ok {
+		return known.([]int)
+	}
+	var fields []int
+	for i := range of.NumField() {
+		if of.Field(i).IsExported() {
+			fields = append(fields, i)
+		}
+	}
+	exportedFields.Store(of, fields)
+	return fields
 }

@@ -28,6 +28,8 @@ type membership struct {
 	// met is set once this node has applied what a leader had committed when they
 	// first met: before that, what it shows may be far behind.
 	met atomic.Bool
+	// lease is until when leaseHolds is known to be true.
+	lease atomic.Pointer[time.Time]
 	// comparing is taken while digests are compared.
 	comparing chan struct{}
 

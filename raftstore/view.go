@@ -2,6 +2,8 @@ package raftstore
 
 import (
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/admitd/admit/admission"
 )
@@ -59,10 +61,14 @@ func (s *Store) ReadyChanged() <-chan struct{} {
 
 // leading returns the term, or why there is none here.
 func (s *Store) leading() (*term, error) {
-	if t := s.term.Load(); t != nil {
-		return t, nil
+	t := s.term.Load()
+	switch {
+	case t == nil:
+		return nil, s.unavailable()
+	case s.cluster != nil && !s.cluster.leaseHolds(time.Now()):
+		return nil, fmt.Errorf("%w: this node has not heard of most voters for a while", ErrNoQuorum)
 	}
-	return nil, s.unavailable()
+	return t, nil
 }
 
 // unavailable returns why this node decides nothing.

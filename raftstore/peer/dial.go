@@ -56,11 +56,17 @@ func tuneInbound(conn net.Conn) {
 	}
 }
 
-// dialer dials from the address that the port listens at, where it is a certain
-// one, so that firewalls see members and not only machines.
-func (p *Port) dialer() *net.Dialer {
+// dialer dials from the address that the port listens at, where it is a certain one,
+// so that firewalls see members and not only machines. From the loopback interface
+// nobody but those on it can be reached.
+func (p *Port) dialer(addr string) *net.Dialer {
 	d := &net.Dialer{KeepAliveConfig: keepAlive, Control: setUnacked}
-	if tcp, ok := p.cfg.Listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsUnspecified() {
+	tcp, ok := p.cfg.Listener.Addr().(*net.TCPAddr)
+	if !ok || tcp.IP.IsUnspecified() {
+		return d
+	}
+	host, _, _ := net.SplitHostPort(addr) // dialing tells what is wrong with it
+	if !tcp.IP.IsLoopback() || net.ParseIP(host).IsLoopback() {
 		d.LocalAddr = &net.TCPAddr{IP: tcp.IP, Zone: tcp.Zone}
 	}
 	return d
@@ -69,7 +75,7 @@ func (p *Port) dialer() *net.Dialer {
 // dial opens a connection to the node with id to, or with "" to any, at addr. The
 // deadline of ctx is the connection's until its owner sets another.
 func (p *Port) dial(ctx context.Context, want byte, to, addr string) (_ *tlsConn, _ Welcome, err error) {
-	conn, err := p.dialer().DialContext(ctx, "tcp", addr)
+	conn, err := p.dialer(addr).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, Welcome{}, err
 	}

@@ -195,7 +195,7 @@ func TestRaftIsForMembers(t *testing.T) {
 
 func TestWhatIsNoGreetingIsCutOff(t *testing.T) {
 	ca := newAuthority(t, "n1", "n2")
-	brief := func(p *Port) { p.greeting = 50 * time.Millisecond }
+	brief := func(p *Port) { p.greeting = 500 * time.Millisecond }
 	p2 := open(t, ca.node("n2"), &fake{id: "n2-b"}, brief)
 	client := clientTLS(ca.node("n1"))
 	for name, bytes := range map[string][]byte{
@@ -269,6 +269,29 @@ func TestTLSIsRequired(t *testing.T) {
 	for name, c := range map[string]*tls.Config{"none": nil, "no authority": noAuthority, "no certificate": noCertificate} {
 		if _, err := Open(Config{TLS: c}); err == nil {
 			t.Errorf("%s: a port opened", name)
+		}
+	}
+}
+
+// Members are told from others by the address that they dial from, but from the
+// loopback interface a node elsewhere can't be reached.
+func TestMembersDialFromWhereTheyListen(t *testing.T) {
+	for listen, c := range map[string]struct{ to, want string }{
+		"127.0.0.2:0": {"127.0.0.1:7421", "127.0.0.2:0"},
+		"127.0.0.1:0": {"192.0.2.1:7421", "<nil>"},
+		"0.0.0.0:0":   {"192.0.2.1:7421", "<nil>"},
+	} {
+		l, err := net.Listen("tcp", listen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		got := "<nil>"
+		if from := (&Port{cfg: Config{Listener: l}}).dialer(c.to).LocalAddr; from != nil {
+			got = from.String()
+		}
+		if got != c.want {
+			t.Errorf("%s dials %s from %s, want %s", listen, c.to, got, c.want)
 		}
 	}
 }
