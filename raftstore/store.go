@@ -59,7 +59,6 @@ type Store struct {
 
 	mu      sync.Mutex
 	changed chan struct{}
-	led     chan struct{}
 	fatal   error
 	// down is raft's shutdown, which can be waited for but once.
 	down raft.Future
