@@ -2,6 +2,8 @@ package client_test
 
 import (
 	"context"
+	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/admitd/admit/client"
@@ -173,5 +176,26 @@ func TestOtherTargetsAreDialledAsTheyAre(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// What docs/errors.md gives plain gRPC is a service config that gRPC takes.
+func TestTheDocumentedServiceConfig(t *testing.T) {
+	docs, err := os.ReadFile("../docs/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(docs), "```json\n")
+	config, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("there is none")
+	}
+	conn, err := grpc.NewClient("passthrough:///x", grpc.WithDefaultServiceConfig(config),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
 	}
 }
