@@ -7,13 +7,9 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// answers says whether calls are answered: this node leads, or knows where the one
-// is that does.
-func answers(s Store) bool { return s.Ready() || s.Leader().GRPCAddr != "" }
-
 // healthReporter tells grpc.health.v1 what is true: every service, and the
-// server as a whole under the empty name, serves exactly while calls are answered,
-// until shutDown.
+// server as a whole under the empty name, serves exactly while the store is
+// ready, until shutDown.
 type healthReporter struct {
 	server *health.Server
 	store  Store
@@ -44,7 +40,7 @@ func (h *healthReporter) start() {
 		for {
 			// The channel is taken first, so that no change is missed.
 			changed := h.store.ReadyChanged()
-			h.set(answers(h.store))
+			h.set(h.store.Ready())
 			select {
 			case <-changed:
 			case <-h.ctx.Done():

@@ -130,10 +130,6 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Answers says whether calls are answered: this node leads, or knows where the one
-// is that does. It may change when the store's Ready does.
-func (s *Server) Answers() bool { return answers(s.router.store) }
-
 // SetNotServing turns health to NOT_SERVING for good, so that callers go
 // elsewhere. Calls are still answered.
 func (s *Server) SetNotServing() { s.health.shutDown() }

@@ -59,7 +59,7 @@ func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case n.draining.Load():
 		say(w, http.StatusServiceUnavailable, "draining")
-	case !n.opened.Load() || !n.server.Answers():
+	case !n.opened.Load() || !n.store.Ready():
 		say(w, http.StatusServiceUnavailable, "no node leads, as far as this one knows")
 	default:
 		say(w, http.StatusOK, "ready")

@@ -49,7 +49,7 @@ type Node struct {
 	failures chan error
 	// stopping is closed when the node begins to stop.
 	stopping chan struct{}
-	// opened says that store and server are set.
+	// opened says that store is set.
 	opened   atomic.Bool
 	draining atomic.Bool
 	stopOnce sync.Once
@@ -115,6 +115,7 @@ func (n *Node) openStore(context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
+	n.opened.Store(true)
 	n.onStop(func(context.Context) {
 		if err := n.store.Close(); err != nil {
 			n.log.Error("closing the store failed", "error", err)
@@ -139,7 +140,6 @@ func (n *Node) serveGRPC(context.Context) (err error) {
 	if n.server, err = server.New(n.store, opts, n.log, n.reg); err != nil {
 		return err
 	}
-	n.opened.Store(true)
 	n.onStop(n.server.Stop)
 	n.onStop(n.handOver)
 	n.watch("gRPC server", func() error { return n.server.Serve(n.grpcListener) })
@@ -167,7 +167,7 @@ func (n *Node) fail(err error) {
 func (n *Node) awaitReady(ctx context.Context) error {
 	for {
 		changed := n.store.ReadyChanged()
-		if n.server.Answers() {
+		if n.store.Ready() {
 			return nil
 		}
 		select {
