@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"net"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -124,7 +125,7 @@ func addHosts(t *x509.Certificate, s Subject) error {
 		switch ip := net.ParseIP(host); {
 		case ip != nil && ip.IsUnspecified():
 			return fmt.Errorf("node %s: %s is no address that one can call", s.Name, host)
-		case ip.IsLoopback() || host == "localhost": // it is there already
+		case slices.ContainsFunc(t.IPAddresses, ip.Equal) || host == "localhost": // it is there already
 		case ip != nil:
 			t.IPAddresses = append(t.IPAddresses, ip)
 		case validHost.MatchString(host):
