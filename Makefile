@@ -11,14 +11,29 @@ FAST     := $$(go list ./... | grep -v /e2e)
 all: generate lint build test ## generate, lint, build and test
 
 .PHONY: generate
-generate: ## write the Go code of proto/
+generate: ## write the Go code of proto/, and what the API promises from now on if it breaks no promise
 	$(TOOL) buf generate
+	@$(MAKE) --no-print-directory breaking promise
+
+# What the API promises lies beside the tools, so that a clean clone can check it.
+PROMISE := tools/api.binpb
+BUILD_PROMISE = $(TOOL) buf build --exclude-source-info --path proto/admit/v1 --path proto/admit/forward -o
+
+.PHONY: breaking
+breaking: ## fail if the API breaks what it promises
+	$(TOOL) buf breaking --against $(PROMISE)
+
+.PHONY: promise
+promise: ## write what the API promises, even if that breaks a promise
+	$(BUILD_PROMISE) $(PROMISE)
 
 .PHONY: generate-check
-generate-check: ## fail if the Go code of proto/ is not what its sources give
+generate-check: ## fail if the Go code of proto/ and the promise are not what its sources give
 	@out=$$(mktemp -d) && trap 'rm -rf "$$out"' EXIT && \
 	$(TOOL) buf generate --output "$$out" && \
-	diff -r -q --exclude='*.proto' "$$out/proto" proto
+	diff -r -q --exclude='*.proto' "$$out/proto" proto && \
+	$(BUILD_PROMISE) "$$out/api.binpb" && \
+	cmp "$$out/api.binpb" $(PROMISE)
 
 .PHONY: build
 build: ## build admitd and admitctl into bin/
