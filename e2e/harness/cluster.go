@@ -65,7 +65,7 @@ func (c *Cluster) certificates(dir string, members int) string {
 	for i := range members {
 		args = append(args, memberName(i))
 	}
-	if out, err := exec.Command(binary(c.t, "admitctl"), args...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(Binary(c.t, "admitctl"), args...).CombinedOutput(); err != nil {
 		c.t.Fatalf("make certificates: %v\n%s", err, out)
 	}
 	return certs

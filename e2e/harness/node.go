@@ -43,7 +43,7 @@ type Node struct {
 func NewNode(t testing.TB, dir string) *Node {
 	t.Helper()
 	return &Node{
-		t: t, binary: binary(t, "admitd"), data: filepath.Join(dir, "data"), log: filepath.Join(dir, "admitd.log"),
+		t: t, binary: Binary(t, "admitd"), data: filepath.Join(dir, "data"), log: filepath.Join(dir, "admitd.log"),
 		grpcAddr: "127.0.0.1:0",
 	}
 }
@@ -171,9 +171,9 @@ func serves(addr string) bool {
 
 var builds sync.Map // from program to func() (string, error), which builds once
 
-// binary returns the path of one of the module's programs, built once for each
+// Binary returns the path of one of the module's programs, built once for each
 // run of a test binary. RemoveBinaries removes it.
-func binary(t testing.TB, program string) string {
+func Binary(t testing.TB, program string) string {
 	t.Helper()
 	build, _ := builds.LoadOrStore(program, sync.OnceValues(func() (string, error) {
 		root, err := findRoot()
