@@ -265,6 +265,16 @@ func (g *generator) nextDue() *admission.NextDue {
 	if g.chance(4, "some lanes") {
 		op.Lanes = append(op.Lanes, pick(g, "lane", laneNames...))
 	}
+	if g.chance(6, "one tenant") {
+		op.Tenant = g.tenant()
+	}
+	if g.chance(5, "narrows") {
+		op.LaneLimits = map[string]int64{pick(g, "narrow lane", laneNames...): pick[int64](g, "narrow limit", 1, 0, 2)}
+	}
+	if g.chance(4, "of a node") {
+		total := pick[int64](g, "total", 4, 1, 2, 3)
+		op.Node = admission.Node{ID: pick(g, "node", "n", "m"), Owned: pick(g, "owned", 1, total), Total: total}
+	}
 	return op
 }
 

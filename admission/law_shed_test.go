@@ -85,13 +85,12 @@ func (r *recount) callReason(key [2]string, why Reason, call *NextDueResult) Rea
 	if !r.asks(key, call) {
 		return why
 	}
+	why = firstReason(why, call.refused)
 	if most := r.policy.partOf(call.op.Node, key[0]); most > 0 && r.h.onNode(r.policy.Name, key[0], call.op.Node.ID) >= most {
-		if why == ReasonNone || NodeCap < why {
-			why = NodeCap
-		}
+		why = firstReason(why, NodeCap)
 	}
-	if r.policy.lanes()[r.policy.rank(key[1])].Batch.Only && !call.op.Batch && (why == ReasonNone || BatchOnly < why) {
-		why = BatchOnly
+	if r.policy.lanes()[r.policy.rank(key[1])].Batch.Only && !call.op.Batch {
+		why = firstReason(why, BatchOnly)
 	}
 	if why != ReasonNone {
 		return why
@@ -114,8 +113,6 @@ func (r *recount) callReason(key [2]string, why Reason, call *NextDueResult) Rea
 		limit = r.policy.Lanes[r.policy.rank(key[1])].TenantCycleLimit
 	}
 	switch {
-	case call.refused != ReasonNone:
-		return call.refused
 	case limit > 0 && got >= limit:
 		return CycleCap
 	case call.op.limits(key[1], inLane):

@@ -61,8 +61,9 @@ func (n *naive) claim(p *naivePool, turn naiveTurn, call *naiveCall) {
 	whole := n.grant(p, turn, int64(len(entries)))
 	whole.ttl = orElse(call.op.TTL, p.policy.PermitTTL)
 	whole.expires = n.leaseNow().Add(whole.ttl)
-	whole.worker, whole.cost = call.op.WorkerID, 1
+	whole.worker, whole.node, whole.cost = call.op.WorkerID, call.op.Node.ID, 1
 	call.taken[turn.d]++
+	call.inLane[turn.d.lane]++
 	if len(entries) == 1 {
 		n.give(call, whole, entries[0], 0)
 		return

@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/admitd/admit/admission"
@@ -24,13 +25,22 @@ type naiveCall struct {
 	refused admission.Reason
 	closed  bool // replayed, refused or not decided
 	taken   map[*naiveDemand]int64
+	inLane  map[string]int64
 	batches int32
 }
 
 func (c *naiveCall) full() bool { return len(c.res.Claims) >= c.op.MaxItems }
 
-func (c *naiveCall) asks(lane string) bool {
-	return len(c.op.Lanes) == 0 || slices.Contains(c.op.Lanes, lane)
+// asks says whether a call is for a demand.
+func (c *naiveCall) asks(d *naiveDemand) bool {
+	return c.pool.lanesKnown(c.op) == nil && (len(c.op.Lanes) == 0 || slices.Contains(c.op.Lanes, d.lane)) &&
+		(c.op.Tenant == "" || c.op.Tenant == d.tenant.id)
+}
+
+// narrowed says whether a call takes no more of a lane.
+func (c *naiveCall) narrowed(lane string) bool {
+	limit, ok := c.op.LaneLimits[lane]
+	return ok && c.inLane[lane] >= limit
 }
 
 // capped says whether a demand has had its part of the call.
@@ -156,18 +166,10 @@ func (n *naive) openCall(op *admission.NextDue) *naiveCall {
 	if p == nil {
 		return &naiveCall{op: op, res: &admission.NextDueResult{Err: noPool(op.Pool)}, closed: true}
 	}
-	call := &naiveCall{op: op, res: &admission.NextDueResult{}, pool: p, taken: make(map[*naiveDemand]int64)}
-	for _, lane := range op.Lanes {
-		if p.lane(lane) == nil {
-			call.closed = true
-			call.res.Err = &admission.Error{
-				Reason: admission.InvalidField, Field: "lanes",
-				Meta: []string{"pool", op.Pool, "lane", lane},
-			}
-			return call
-		}
-	}
-	if op.RequestID == "" {
+	call := &naiveCall{op: op, res: &admission.NextDueResult{}, pool: p}
+	call.taken, call.inLane = make(map[*naiveDemand]int64), make(map[string]int64)
+	call.res.Err = p.lanesKnown(op)
+	if call.closed = call.res.Err != nil; call.closed || op.RequestID == "" {
 		return call
 	}
 	if r, ok := n.request(p, "", op.RequestID); ok {
@@ -177,6 +179,26 @@ func (n *naive) openCall(op *admission.NextDue) *naiveCall {
 		call.closed, call.refused = true, admission.Cardinality
 	}
 	return call
+}
+
+// lanesKnown says whether the pool has the lanes that a call names.
+func (p *naivePool) lanesKnown(op *admission.NextDue) *admission.Error {
+	fault := func(field, lane string) *admission.Error {
+		return &admission.Error{
+			Reason: admission.InvalidField, Field: field, Meta: []string{"pool", op.Pool, "lane", lane},
+		}
+	}
+	for _, lane := range op.Lanes {
+		if p.lane(lane) == nil {
+			return fault("lanes", lane)
+		}
+	}
+	for _, lane := range slices.Sorted(maps.Keys(op.LaneLimits)) {
+		if p.lane(lane) == nil {
+			return fault("lane_limits", lane)
+		}
+	}
+	return nil
 }
 
 // naiveTurn is a candidate for what is granted next: a source of a demand or an
@@ -253,13 +275,13 @@ func (n *naive) next(c *naiveContest) bool {
 			continue
 		}
 		if turn.source == dueSource {
-			if !c.room(turn.d.lane) || len(n.limits(c.pool, turn.d.tenant.id, turn.d.lane, naiveWant{cost: 1}, n.t)) > 0 {
+			if !c.room(turn.d) || len(n.limits(c.pool, turn.d.tenant.id, turn.d.lane, naiveWant{cost: 1}, n.t)) > 0 {
 				continue
 			}
 			turn.source = turn.d.waiterIn(turn.class) // which goes before its entries
 		}
 		if turn.source == dueSource {
-			if call := c.taker(turn.d); call != nil {
+			if call := n.taker(c, turn.d); call != nil {
 				n.claim(c.pool, turn, call)
 			} else { // it has had its cycle in every call
 				turn.d.aside = true
@@ -307,15 +329,20 @@ func (d *naiveDemand) tagOf(source int) int64 {
 	return d.tags[d.places[source].class]
 }
 
-// room says whether a call can take something more of a lane.
-func (c *naiveContest) room(lane string) bool {
-	return slices.ContainsFunc(c.calls, func(call *naiveCall) bool { return !call.full() && call.asks(lane) && call.admits(lane) })
+// hasRoom says whether a call can take something more of what a demand is part of.
+func (c *naiveCall) hasRoom(d *naiveDemand) bool {
+	return !c.full() && c.asks(d) && c.admits(d.lane) && !c.narrowed(d.lane)
+}
+
+// room says whether one of the calls can.
+func (c *naiveContest) room(d *naiveDemand) bool {
+	return slices.ContainsFunc(c.calls, func(call *naiveCall) bool { return call.hasRoom(d) })
 }
 
 // taker is the first call that can take an entry of a demand, or nil.
-func (c *naiveContest) taker(d *naiveDemand) *naiveCall {
+func (n *naive) taker(c *naiveContest, d *naiveDemand) *naiveCall {
 	for _, call := range c.calls {
-		if !call.full() && call.asks(d.lane) && call.admits(d.lane) && !call.capped(d) {
+		if call.hasRoom(d) && !call.capped(d) && !n.nodeFull(call, d) {
 			return call
 		}
 	}

@@ -32,6 +32,7 @@ type naivePermit struct {
 	dedupeKey string
 	uncounted bool // holds no slot
 	borrowed  bool
+	node      string
 }
 
 // naiveCharge is what a permit took from a bucket. Only an estimated cost is

@@ -42,17 +42,12 @@ func (n *naive) callReason(
 	p *naivePool, call *naiveCall, d *naiveDemand, reason admission.Reason, w admission.Wall,
 ) admission.Reason {
 	serves, parked := p.offers(d, w)
-	if call == nil || !call.asks(d.lane) || !serves && !parked {
+	if call == nil || !call.asks(d) || !serves && !parked {
 		return reason
 	}
-	if reason == admission.ReasonNone {
-		reason = call.leftBehind(d)
-	}
-	if !call.admits(d.lane) {
-		for _, own := range []admission.Reason{call.refused, admission.BatchOnly} {
-			if own != admission.ReasonNone && (reason == admission.ReasonNone || own < reason) {
-				reason = own
-			}
+	for _, own := range n.leftBehind(call, d) {
+		if reason == admission.ReasonNone || own < reason {
+			reason = own
 		}
 	}
 	return reason
@@ -144,19 +139,20 @@ func byTenant(a, b admission.HeldTenant) int {
 	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Lane, b.Lane))
 }
 
-// leftBehind is why a call did not take an entry that nothing else held.
-func (c *naiveCall) leftBehind(d *naiveDemand) admission.Reason {
-	switch {
-	case c.refused != admission.ReasonNone:
-		return c.refused
-	case c.closed:
-		return admission.ReasonNone
-	case c.capped(d):
-		return admission.CycleCap
-	case c.full():
-		return admission.BatchFull
+// leftBehind is why a call itself did not take an entry of a demand.
+func (n *naive) leftBehind(c *naiveCall, d *naiveDemand) (reasons []admission.Reason) {
+	see := func(is bool, reason admission.Reason) {
+		if is {
+			reasons = append(reasons, reason)
+		}
 	}
-	return admission.ReasonNone
+	see(c.refused != admission.ReasonNone, c.refused)
+	see(!c.admits(d.lane), admission.BatchOnly)
+	see(n.nodeFull(c, d), admission.NodeCap)
+	see(c.narrowed(d.lane), admission.CycleCap)
+	see(!c.closed && c.capped(d), admission.CycleCap)
+	see(!c.closed && c.full(), admission.BatchFull)
+	return reasons
 }
 
 // age is how long ago the oldest of some entries first came due.

@@ -131,7 +131,10 @@ func (n *naive) waiterHolds(p *naivePool, d *naiveDemand, source int, at admissi
 
 // review ends the waits of those that a new policy refuses however long they wait.
 func (n *naive) review(p *naivePool) {
-	lost := n.waitersOf(p, func(w *naiveWaiter) bool { return answered(n.waiterLimits(w, n.t)) })
+	lost := n.waitersOf(p, func(w *naiveWaiter) bool { // whoever it waits behind
+		own := n.limits(p, w.op.Tenant, w.d.lane, wantOf(w.op), n.t)
+		return answered(append(own, n.duplicates(p, w.op, n.t)...))
+	})
 	for _, w := range lost {
 		n.endShed(w)
 	}

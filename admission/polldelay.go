@@ -75,7 +75,7 @@ func (q *poll) awaitsRoom(l *lane) bool {
 		}
 	}
 	if q.tenant == nil {
-		return l.held[TenantCap]+l.held[LaneCap] > 0
+		return l.held[TenantCap].entries+l.held[LaneCap].entries > 0
 	}
 	d := q.tenant.demand(l)
 	if d.row == nil {

@@ -108,7 +108,7 @@ type lane struct {
 	classes [classCount]class
 	// held counts the demands that are held for each reason, open those held by
 	// nothing of their tenant's own, by class.
-	held [reasonCount]int64
+	held [reasonCount]heldCount
 	open [classCount]openCount
 	// depth counts what could be served, and kept the slots that stay free for
 	// what is reported.
@@ -177,6 +177,10 @@ func (p *pool) activeFrom(rank int) int64 {
 	}
 	return n
 }
+
+// heldCount counts demands that are held for one reason: all of them, and those with
+// entries.
+type heldCount struct{ all, entries int64 }
 
 // openCount counts demands that nothing of their tenant's own holds: those that
 // need a slot, those that take tokens only, and those with entries.

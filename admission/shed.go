@@ -94,7 +94,7 @@ func (v *shedView) totals() []HeldTotal {
 	var n [reasonCount]int64
 	for _, l := range v.pool.lanes {
 		for r, count := range v.laneTotals(l) {
-			n[r] += count
+			n[r] += count.all
 		}
 	}
 	var rows []HeldTotal
@@ -106,21 +106,20 @@ func (v *shedView) totals() []HeldTotal {
 	return rows
 }
 
-func (v *shedView) laneTotals(l *lane) (n [reasonCount]int64) {
+// laneTotals counts the lane's held by reason. Entries that nothing holds are counted
+// with them, since the call may have left them.
+func (v *shedView) laneTotals(l *lane) (n [reasonCount]heldCount) {
 	own := &v.lanes[l.rank]
 	for r, count := range l.held {
-		n[firstReason(Reason(r), own.all)] += count
+		why := firstReason(Reason(r), own.all)
+		n[why].all += count.all
+		n[why].entries += count.entries
 	}
 	for k := range classCount {
 		open := l.open[k]
-		if why := own.slot[k]; why == ReasonNone {
-			n[why] += open.entries
-		} else {
-			n[why] += open.slot
-		}
-		if why := own.tokens[k]; why != ReasonNone {
-			n[why] += open.slotless
-		}
+		n[own.slot[k]].all += open.slot
+		n[own.slot[k]].entries += open.entries
+		n[own.tokens[k]].all += open.slotless
 	}
 	v.callTotals(l, &n)
 	return n

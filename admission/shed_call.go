@@ -29,14 +29,13 @@ func (v *shedView) callReason(d *demand, why Reason) Reason {
 // laneCallReason returns why the call left what is held for why in the lane,
 // whosever it is.
 func (v *shedView) laneCallReason(l *lane, why Reason) Reason {
+	why = firstReason(why, v.call.refused)
 	if l.batch.Only && !v.call.op.Batch {
-		return firstReason(firstReason(why, v.call.refused), BatchOnly)
+		why = firstReason(why, BatchOnly)
 	}
 	switch {
 	case why != ReasonNone:
 		return why
-	case v.call.refused != ReasonNone:
-		return v.call.refused
 	case v.call.left[l.rank] <= 0:
 		return CycleCap
 	case v.call.full:
@@ -54,9 +53,8 @@ func (v *shedView) cycleCapped(d *demand) bool {
 	return false
 }
 
-// callTotals moves to the call's reasons those of the lane that it left. What
-// nothing else holds counts there as held for no reason if it is entries.
-func (v *shedView) callTotals(l *lane, n *[reasonCount]int64) {
+// callTotals moves to the call's reasons those with entries that it left in the lane.
+func (v *shedView) callTotals(l *lane, n *[reasonCount]heldCount) {
 	if !v.askedLane(l) {
 		return
 	}
@@ -68,7 +66,8 @@ func (v *shedView) callTotals(l *lane, n *[reasonCount]int64) {
 		}
 		seen[d] = true
 		why := v.reason(d)
-		n[why]--
+		n[why].all--
+		n[why].entries--
 		moved[v.callReason(d, why)]++
 	}
 	if v.call.op.Tenant != "" {
@@ -81,12 +80,12 @@ func (v *shedView) callTotals(l *lane, n *[reasonCount]int64) {
 			}
 		}
 		for why, count := range n {
-			n[why] = 0
-			moved[v.laneCallReason(l, Reason(why))] += count
+			n[why].all -= count.entries
+			moved[v.laneCallReason(l, Reason(why))] += count.entries
 		}
 	}
 	for why, count := range moved {
-		n[why] += count
+		n[why].all += count
 	}
 }
 

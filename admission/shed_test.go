@@ -46,3 +46,16 @@ func TestACallsOwnReasonHasNoRetryAfter(t *testing.T) {
 	want(t, "retry_after", held.RetryAfter, Absent)
 	want(t, "retry_after without the call", s.Shedding(s.t, s.w, SheddingQuery{Pool: "p", HeldRows: 1}).Held[0].RetryAfter, time.Second)
 }
+
+// A call that is refused leaves the entries for that reason, whatever else holds
+// them. Who waits in line is none of its business.
+func TestARefusedCallIsToldSoFirst(t *testing.T) {
+	s := tell(t, PoolPolicy{MaxActive: 1, Limits: LimitsPolicy{RequestIDs: 1}})
+	s.acquire(&Acquire{Pool: "p", Tenant: "a", Cost: 1, RequestID: "i"})
+	s.acquire(&Acquire{Pool: "p", Tenant: "b", Cost: 1, MaxWait: time.Minute})
+	s.plan(in(0, "c", "k"))
+	call := s.do(&NextDue{Pool: "p", MaxItems: 1, RequestID: "j"})[0].(*NextDueResult)
+	out := s.Shedding(s.t, s.w, SheddingQuery{Pool: "p", HeldRows: 2, Call: call})
+	want(t, "first total", out.Totals[0], HeldTotal{Cardinality, 1})
+	want(t, "second total", out.Totals[1], HeldTotal{PoolCap, 1})
+}

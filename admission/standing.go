@@ -11,8 +11,8 @@ type standing struct {
 	// open says that a part of it stands in the order of class.
 	open  bool
 	class classKind
-	// slot and entries say whether some of what stands there needs a slot, and
-	// whether some is entries.
+	// slot says whether some of what stands there needs a slot, entries whether some
+	// of all of it is entries.
 	slot, entries bool
 	depth         int64
 	kept          int64
@@ -52,7 +52,11 @@ func (s *State) stand(d *demand) {
 func (l *lane) count(as *standing, n int64) {
 	switch {
 	case as.held != ReasonNone:
-		l.held[as.held] += n
+		c := &l.held[as.held]
+		c.all += n
+		if as.entries {
+			c.entries += n
+		}
 	case as.open:
 		c := &l.open[as.class]
 		if as.slot {
@@ -82,13 +86,13 @@ func (s *State) standingOf(d *demand) (now standing) {
 			continue
 		}
 		now.wants = true
+		now.entries = now.entries || src == fromEntries
 		if !at.ordered() {
 			now.held = firstReason(now.held, at.reason())
 			continue
 		}
 		now.open, now.class = true, at.class()
 		now.slot = now.slot || src != fromRateWaiters
-		now.entries = now.entries || src == fromEntries
 		now.depth += d.size(src)
 		if since, ok := s.oldest(d, src); ok && (now.listed.demand == nil || since < now.listed.since) {
 			now.listed = oldestDemand{since, d}
