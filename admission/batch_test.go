@@ -183,3 +183,11 @@ func TestAPartThrottlesTheTenant(t *testing.T) {
 	s.release(claims[0].Permit.Token, func(r *Release) { r.Outcome, r.Bucket, r.RetryAfter = OutcomeThrottled, "own", time.Minute })
 	want(t, "claims while paused", len(s.poll(9)), 0)
 }
+
+// What comes due may be what a batch waits for.
+func TestAPollIsWorthItWhenABatchFills(t *testing.T) {
+	s := tell(t, mailing(BatchPolicy{Linger: time.Minute}))
+	s.plan(in(0, "a", "k1"), in(0, "a", "k2"), in(time.Second, "a", "k3"))
+	wait, _ := s.PollDelay(s.t, s.w, &NextDue{Pool: "p", MaxItems: 9, Batch: true})
+	want(t, "wait", wait, time.Second)
+}

@@ -102,17 +102,32 @@ func (s *State) HasRoom(at Instant, op *NextDue) bool {
 	return false
 }
 
-// dormantLook bounds the queues of others in a lane among which those of one
-// tenant are looked for.
+// dormantLook bounds the queues in a lane among which those are looked for that
+// matter to one poll.
 const dormantLook = 64
 
 // nextDue returns when the lane's next queue comes due that the poll may be served
-// from. It may be early.
+// from, or something more of one whose entries wait for enough of them. It may be
+// early.
 func (q *poll) nextDue(l *lane) (due Wall, any bool) {
+	due, any = firstDue(l.dormant, func(d *demand) bool { return q.mayServe(d.tenant) })
+	if l.batch.Linger == 0 {
+		return due, any
+	}
+	more, ripens := firstDue(l.ripening, func(d *demand) bool { return q.mayServe(d.tenant) && d.lingers() })
+	if ripens && (!any || more < due) {
+		return more, true
+	}
+	return due, any
+}
+
+// firstDue returns when the first queue of a demand that matters comes due. It may
+// be early.
+func firstDue(queues *queuesDue, matters func(*demand) bool) (due Wall, any bool) {
 	looked := 0
-	l.dormant.Scan(func(next queueDue) bool {
+	queues.Scan(func(next queueDue) bool {
 		looked++
-		due, any = next.at.first, looked == dormantLook || q.mayServe(next.queue.route.demand.tenant)
+		due, any = next.at.first, looked == dormantLook || matters(next.queue.route.demand)
 		return !any
 	})
 	return due, any
