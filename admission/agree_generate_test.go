@@ -33,6 +33,8 @@ type generator struct {
 	// graves are the pools with dead entries, left where redrives and purges may go on.
 	graves []string
 	left   []admission.DeadCursor
+	// lingers says whether entries may wait for a whole batch.
+	lingers bool
 	// revision is the number of policies applied so far.
 	revision int64
 }
@@ -72,8 +74,12 @@ func (g *generator) entry() admission.Entry {
 		d = pick(g, "long span", 5*time.Minute, 10*time.Minute, 11*time.Minute, time.Hour)
 	}
 	g.at, g.wall = g.at.Add(d), g.wall.Add(d)
-	if g.chance(40, "wall steps") { // not back: the rules leave open what had come due
-		g.wall = g.wall.Add(g.span())
+	if g.chance(20, "wall steps") {
+		step := g.span()
+		if !g.lingers && g.chance(2, "back") { // the rules leave open whose wait for a batch had ended
+			step = -step
+		}
+		g.wall = g.wall.Add(step)
 	}
 	e := admission.Entry{Index: g.index, T: g.at, W: g.wall}
 	if g.chance(30, "late") {
@@ -96,7 +102,7 @@ func list[V any](g *generator, label string, least, most int, f func() V) []V {
 // note remembers what an entry gave out.
 func (g *generator) note(e admission.Entry, results []admission.Result, n *naive) {
 	g.asked = append(g.asked, e.Ops...)
-	g.live, g.lined = nil, nil
+	g.live, g.lined, g.lingers = nil, nil, n.mayLinger()
 	for _, p := range n.permits {
 		g.live = append(g.live, p.token)
 	}

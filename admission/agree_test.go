@@ -179,6 +179,9 @@ func (a *agreement) views(e admission.Entry, got []admission.Result, ahead time.
 	case wantOK && (!gotOK || gotAt > max(wantAt.Add(time.Millisecond), at)): // the waits are told in whole milliseconds
 		a.t.Fatalf("deadline: want %v at the latest, got %v %v", wantAt, gotAt, gotOK)
 	}
+	wantDue, wantAny := a.n.due()
+	gotDue, gotAny := a.core.Due()
+	a.same("due", []any{int64(wantDue), wantAny}, []any{int64(gotDue), gotAny})
 	for i, op := range e.Ops {
 		if call, ok := op.(*admission.NextDue); ok {
 			a.shedding(at, w, call, got[i].(*admission.NextDueResult))

@@ -138,8 +138,8 @@ func (d *dispatch) serveDue(dm *demand) {
 		d.unsettle(dm)
 		return
 	}
-	d.leaveOrders(dm)
 	if e, ok := d.head(dm); ok {
+		d.leaveOrders(dm)
 		d.claim(to, dm, e)
 	}
 	d.reseatTenant(dm.tenant)

@@ -16,8 +16,30 @@ func (c *naiveCall) admits(lane string) bool { return c.op.Batch || !c.pool.batc
 
 // lingers says whether the due entries of a demand wait for more of them.
 func (p *naivePool) lingers(d *naiveDemand, w admission.Wall) bool {
-	terms, ripe := p.batch(d.lane), p.ripeOf(d, w)
+	terms, ripe := p.batch(d.lane), p.ripeOf(d)
 	return terms.Linger > 0 && len(ripe) > 0 && int64(len(ripe)) < terms.Size && ripe[0].first.Add(terms.Linger) > w
+}
+
+// mayLinger says whether there are lanes whose entries wait for a whole batch.
+func (n *naive) mayLinger() bool {
+	return slices.ContainsFunc(n.pools, func(p *naivePool) bool {
+		return slices.ContainsFunc(p.policy.Lanes, func(l admission.LanePolicy) bool { return l.Batch.Linger > 0 })
+	})
+}
+
+// nextLinger is when the next entries have waited long enough for more of them.
+func (p *naivePool) nextLinger(w admission.Wall) (end admission.Wall, ok bool) {
+	for _, t := range p.tenants {
+		for _, d := range t.demands {
+			if !p.lingers(d, w) {
+				continue
+			}
+			if at := p.ripeOf(d)[0].first.Add(p.batch(d.lane).Linger); !ok || at < end {
+				end, ok = at, true
+			}
+		}
+	}
+	return end, ok
 }
 
 // roomIn is how many entries of a demand one permit of a call may be for: no more
@@ -48,14 +70,15 @@ func (n *naive) claim(p *naivePool, turn naiveTurn, call *naiveCall) {
 	room := n.roomIn(call, turn.d)
 	var entries []*naiveEntry
 	for int64(len(entries)) < room || len(entries) == 0 {
-		e := p.head(turn.d, n.w)
+		e := n.head(p, turn.d)
 		if e == nil {
 			break
 		}
 		e.attempts++
 		e.measure(p, n.w)
 		e.claim = &naivePermit{} // it is in no queue any more
-		turn.d.rotate(p, e.spec.Route, n.w)
+		turn.d.rotate(e.spec.Route)
+		n.refresh(p, e)
 		entries = append(entries, e)
 	}
 	whole := n.grant(p, turn, int64(len(entries)))

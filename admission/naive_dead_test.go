@@ -136,6 +136,7 @@ func (n *naive) redrive(op *admission.Redrive) *admission.DeadResult {
 		e.first = e.due
 		n.seq++
 		e.seq = n.seq
+		n.refresh(n.pool(op.Pool), e)
 	}
 	if res.Next.Until != 0 && op.PerSecond > 0 {
 		res.Next.Due = due(len(found))

@@ -281,10 +281,12 @@ func (n *naive) next(c *naiveContest) bool {
 			turn.source = turn.d.waiterIn(turn.class) // which goes before its entries
 		}
 		if turn.source == dueSource {
-			if call := n.taker(c, turn.d); call != nil {
-				n.claim(c.pool, turn, call)
-			} else { // it has had its cycle in every call
+			call := n.taker(c, turn.d)
+			switch {
+			case call == nil: // it has had its cycle in every call
 				turn.d.aside = true
+			case n.head(c.pool, turn.d) != nil:
+				n.claim(c.pool, turn, call)
 			}
 			return true
 		}
@@ -431,10 +433,9 @@ func (n *naive) hand(p *naivePool, op *admission.Acquire, permit *naivePermit, d
 	return d
 }
 
-// rotate puts the route that was served behind the others, if it goes on.
-func (d *naiveDemand) rotate(p *naivePool, route string, w admission.Wall) {
+// rotate puts the route that was served behind the others.
+func (d *naiveDemand) rotate(route string) {
 	d.ring = append(deleteIf(d.ring, func(name string) bool { return name == route }), route)
-	d.prune(p, w)
 }
 
 // grant makes a permit, takes the tokens and moves the tag on.

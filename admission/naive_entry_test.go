@@ -47,10 +47,6 @@ func (e *naiveEntry) dueAt() admission.Wall {
 
 func (e *naiveEntry) queued() bool { return e.claim == nil && !e.dead }
 
-// ripe says whether an entry may be claimed at a time. One that waited for a
-// retry has to be promoted before.
-func (e *naiveEntry) ripe(w admission.Wall) bool { return e.queued() && e.due <= w && !e.waits }
-
 func (p *naivePool) entry(tenant, key string) *naiveEntry {
 	for _, e := range p.entries {
 		if e.tenant == tenant && e.spec.Key == key && !e.letter {
@@ -106,7 +102,7 @@ func (n *naive) scheduleOne(p *naivePool, spec admission.EntrySpec) admission.Sc
 		status = admission.ScheduleReplaced
 	}
 	p.entries = append(p.entries, e)
-	p.tenant(spec.Tenant).demand(lane)
+	n.refresh(p, e)
 	n.meet(p, p.tenant(spec.Tenant))
 	return admission.ScheduledEntry{Status: status}
 }
@@ -151,7 +147,9 @@ func (n *naive) drop(p *naivePool, e *naiveEntry) {
 		e.claim.cancelled = true
 	}
 	p.entries = deleteIf(p.entries, func(other *naiveEntry) bool { return other == e })
-	p.tenant(e.tenant).demand(e.lane).prune(p, n.w)
+	if e.queued() {
+		n.refresh(p, e)
+	}
 	n.touch(p, p.tenant(e.tenant))
 }
 

@@ -32,8 +32,8 @@ func (n *naive) pauseGroup(p *naivePool, op admission.Pause) *admission.Error {
 		p.pausedGroups = append(p.pausedGroups, group)
 	}
 	for _, d := range t.demands {
-		d.prune(p, n.w)
-		d.resume(p, op.Name, n.w)
+		d.prune(p)
+		d.resume(p, op.Name)
 	}
 	n.touch(p, t)
 	return nil
@@ -41,10 +41,10 @@ func (n *naive) pauseGroup(p *naivePool, op admission.Pause) *admission.Error {
 
 // resume gives the routes turns again that had none for a group that was paused: the
 // oldest head first.
-func (d *naiveDemand) resume(p *naivePool, group string, w admission.Wall) {
-	for _, e := range p.ripeOf(d, w) {
-		if e.spec.Group == group && slices.Contains(d.ready, queueOf(e)) && !slices.Contains(d.ring, e.spec.Route) {
-			d.ring = append(d.ring, e.spec.Route)
+func (d *naiveDemand) resume(p *naivePool, group string) {
+	for _, e := range p.ripeOf(d) {
+		if e.spec.Group == group {
+			d.offer(p, e)
 		}
 	}
 }

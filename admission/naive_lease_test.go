@@ -175,6 +175,7 @@ func (n *naive) release(op *admission.Release) *admission.ReleaseResult {
 		res.Result = admission.LeaseCancelled
 	case p.entry != nil:
 		n.report(p.pool, p.entry, op)
+		n.requeued(p.pool, p.entry)
 	}
 	n.touch(p.pool, p.pool.tenant(p.tenant))
 	return res
@@ -243,6 +244,7 @@ func (n *naive) expire() {
 	for _, p := range due {
 		if p.entry != nil && !p.cancelled {
 			n.fail(p.pool, p.entry, admission.OutcomeExpired, n.w.Add(-now.Sub(p.expires)))
+			n.requeued(p.pool, p.entry)
 		}
 		n.touch(p.pool, p.pool.tenant(p.tenant))
 	}

@@ -44,7 +44,7 @@ type naiveHead struct {
 // next is what a source of a demand wants next, or nil if there is nothing.
 func (n *naive) headOf(p *naivePool, d *naiveDemand, source int) *naiveHead {
 	if source == dueSource {
-		if e := p.head(d, n.w); e != nil && !p.lingers(d, n.w) {
+		if e := p.front(d); e != nil && !p.lingers(d, n.w) {
 			return &naiveHead{e.first, e.seq, naiveWant{cost: 1}}
 		}
 		return nil

@@ -93,7 +93,7 @@ type naiveDemand struct {
 	places [sources]naivePlace
 	aside  bool // with its entries, for the rest of a dispatch
 	ring   []string
-	ready  []naiveQueue // what has something due that is known as due
+	ready  []naiveReady
 	report naiveReport
 }
 

@@ -17,7 +17,7 @@ func (n *naive) heldRows(
 	by := n.reserver(p, at)
 	for _, t := range p.tenants {
 		for _, d := range t.demands {
-			ripe, lined := p.ripeOf(d, w), n.lined(d)
+			ripe, lined := p.ripeOf(d), n.lined(d)
 			row := admission.HeldTenant{Tenant: t.id, Lane: d.lane, Waiting: int64(len(lined)), RetryAfter: admission.Absent}
 			reason := n.holds(p, d, by, at, w)
 			if row.Reason = n.callReason(p, call, d, reason, w); row.Reason == admission.ReasonNone {
@@ -27,7 +27,7 @@ func (n *naive) heldRows(
 				row.RetryAfter = n.heldFor(p, d, by, at, w)
 			}
 			if reason == admission.Paused {
-				ripe = p.allRipe(d, w)
+				ripe = p.allRipe(d)
 			}
 			row.Due, row.OldestAge = int64(len(ripe)), age(ripe, w)
 			rows = append(rows, row)
@@ -56,8 +56,8 @@ func (n *naive) callReason(
 // offers says whether entries of a demand may be served, and whether some may not
 // because their group is paused.
 func (p *naivePool) offers(d *naiveDemand, w admission.Wall) (serves, parked bool) {
-	ripe := p.ripeOf(d, w)
-	return len(ripe) > 0 && !p.lingers(d, w), len(ripe) < len(p.allRipe(d, w))
+	ripe := p.ripeOf(d)
+	return len(ripe) > 0 && !p.lingers(d, w), len(ripe) < len(p.allRipe(d))
 }
 
 // lined are the waiters of a demand that somebody listens for.
@@ -316,10 +316,36 @@ func (n *naive) servedIn(d *naiveDemand, source int) time.Duration {
 // nextDueIn is the time until the pool's next entry comes due, or Absent.
 func (n *naive) nextDueIn(pool string, w admission.Wall) time.Duration {
 	wait := time.Duration(admission.Absent)
-	for _, e := range n.pool(pool).entries {
-		if left := e.due.Sub(w); e.queued() && left > 0 && (wait == admission.Absent || left < wait) {
-			wait = left
-		}
+	if due, ok := n.comesDue(n.pool(pool)); ok {
+		wait = max(due.Sub(w), 0)
 	}
 	return millis(wait)
+}
+
+// comesDue is when the pool's next entry comes due that is not known as due.
+func (n *naive) comesDue(p *naivePool) (due admission.Wall, ok bool) {
+	for _, e := range p.entries {
+		if !e.queued() || !e.waits && p.tenant(e.tenant).demand(e.lane).knows(e) {
+			continue
+		}
+		if at := e.comes(); !ok || at < due {
+			due, ok = at, true
+		}
+	}
+	return due, ok
+}
+
+// due is when the wall clock brings something: an entry, or the end of the wait for
+// a whole batch.
+func (n *naive) due() (due admission.Wall, ok bool) {
+	for _, p := range n.pools {
+		at, any := p.nextLinger(n.w)
+		if comes, more := n.comesDue(p); more && (!any || comes < at) {
+			at, any = comes, true
+		}
+		if any && (!ok || at < due) {
+			due, ok = at, true
+		}
+	}
+	return due, ok
 }

@@ -17,7 +17,7 @@ func (n *naive) depth(
 				continue
 			}
 			if !p.lingers(d, w) && !ownLimit(n.ownLimits(p, t.id, lane, naiveWant{cost: 1}, at)) {
-				ripe := p.ripeOf(d, w)
+				ripe := p.ripeOf(d)
 				depth += int64(len(ripe))
 				oldest = max(oldest, age(ripe, w))
 			}
