@@ -115,15 +115,24 @@ func (s *failStop) write(what string, do func() error) error {
 	return s.failure()
 }
 
-// watch fails the store if done isn't closed in time.
+// watchSteps are the steps in which a write's time is counted.
+const watchSteps = 10
+
+// watch fails the store if done isn't closed in time. Time in which the process
+// itself stood still, stopped or with its machine, counts as one step at most: the
+// disk may have answered meanwhile, and nobody could hear it.
 func (s *failStop) watch(what string, done <-chan struct{}) {
-	timer := s.clk.NewTimer(s.limit)
+	timer := s.clk.NewTimer(s.limit / watchSteps)
 	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C():
-		s.fail(fmt.Errorf("%s: %w within %v", what, errStalled, s.limit))
+	for range watchSteps {
+		select {
+		case <-done:
+			return
+		case <-timer.C():
+			timer.Reset(s.limit / watchSteps)
+		}
 	}
+	s.fail(fmt.Errorf("%s: %w within %v", what, errStalled, s.limit))
 }
 
 func (s *failStop) failure() error {

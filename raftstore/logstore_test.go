@@ -104,6 +104,28 @@ func TestStoreEndsWhenAWriteHangs(t *testing.T) {
 	})
 }
 
+// A process that was stopped in the middle of a write has not watched a disk hang.
+func TestStoreOutlivesAPauseOfItsProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		s, fatal := newFailStop(&shakyDisk{InmemStore: raft.NewInmemStore(), hang: hang})
+		stopped := clock.NewManual(time.Unix(0, 0))
+		s.clk = stopped
+		done := make(chan error)
+		go func() { done <- s.StoreLog(sampleLog(1)) }()
+		synctest.Wait()
+		stopped.Advance(time.Hour)
+		synctest.Wait()
+		if got := fatal(); got != nil {
+			t.Fatalf("after a pause: %v", got)
+		}
+		close(hang)
+		if err := <-done; err != nil {
+			t.Errorf("a write that ended with the pause: %v", err)
+		}
+	})
+}
+
 func TestCompactionKeepsWhatFollowsTheOldestSnapshot(t *testing.T) {
 	s, _ := newFailStop(&shakyDisk{InmemStore: raft.NewInmemStore()})
 	for i := range uint64(10) {
