@@ -33,10 +33,13 @@ const (
 // load is clients at work that write down what they are told. They use the
 // generated stubs, so that every try is their own.
 type load struct {
-	t       *testing.T
-	client  *client.Client
-	rec     *judge.Recorder
-	unknown atomic.Int64 // tries without an answer
+	t *testing.T
+	// clients are those of the nodes: each try goes to any of them.
+	clients []*client.Client
+	// tryLimit is how long a try may take before the next.
+	tryLimit time.Duration
+	rec      *judge.Recorder
+	unknown  atomic.Int64 // tries without an answer
 
 	asking   sync.WaitGroup // acquirers and schedulers
 	claiming sync.WaitGroup
@@ -47,11 +50,21 @@ type load struct {
 // startLoad applies the policy and starts all clients.
 func startLoad(t *testing.T, c *client.Client, seed uint64) *load {
 	t.Helper()
-	_, err := c.Policy().ApplyPolicy(background, &admitv1.ApplyPolicyRequest{Policy: crashPolicy(crashLimits)})
-	if err != nil {
-		t.Fatalf("apply the policy: %v", err)
-	}
-	l := &load{t: t, client: c, rec: judge.NewRecorder(time.Now())}
+	l := &load{t: t, clients: []*client.Client{c}, tryLimit: answerLimit, rec: judge.NewRecorder(time.Now())}
+	l.start(seed)
+	return l
+}
+
+// start applies the policy and starts all clients.
+func (l *load) start(seed uint64) {
+	l.t.Helper()
+	t := l.t
+	harness.WaitFor(t, answerLimit, "the policy", func() bool {
+		ctx, cancel := context.WithTimeout(background, l.tryLimit)
+		defer cancel()
+		_, err := l.clients[0].Policy().ApplyPolicy(ctx, &admitv1.ApplyPolicyRequest{Policy: crashPolicy(crashLimits)})
+		return err == nil
+	})
 	claim, stop := context.WithCancel(background)
 	ask, stopAsk := context.WithCancel(claim)
 	l.stop, l.stopAsk = stop, stopAsk
@@ -70,7 +83,6 @@ func startLoad(t *testing.T, c *client.Client, seed uint64) *load {
 	start(&l.asking, ask, acquirers, "acquirer", (*actor).acquire)
 	start(&l.asking, ask, schedulers, "scheduler", (*actor).schedule)
 	start(&l.claiming, claim, claimers, "claimer", (*actor).claim)
-	return l
 }
 
 // finish stops new work, waits until what there is was worked off, and checks
@@ -88,7 +100,7 @@ func (l *load) finish() {
 }
 
 func (l *load) health() *admitv1.PoolHealth {
-	resp, err := l.client.Status().QueueHealth(background, &admitv1.QueueHealthRequest{Pool: pool})
+	resp, err := l.clients[0].Status().QueueHealth(background, &admitv1.QueueHealthRequest{Pool: pool})
 	if err != nil {
 		l.t.Errorf("ask for the queue's health: %v", err)
 		return nil
@@ -118,19 +130,24 @@ type tries struct {
 	unknown         int
 }
 
+// node is a client of any node.
+func (a *actor) node() *client.Client { return a.clients[a.rng.IntN(len(a.clients))] }
+
 // answer sends a request until it is answered.
-func answer[Req, Resp any](a *actor, method func(context.Context, Req, ...grpc.CallOption) (Resp, error), req Req) (resp Resp, t tries, ok bool) {
+func answer[Service, Req, Resp any](
+	a *actor, of func(*client.Client) Service, method func(Service, context.Context, Req, ...grpc.CallOption) (Resp, error), req Req,
+) (resp Resp, t tries, ok bool) {
 	t.sent = a.rec.Now()
 	for {
 		t.last = a.rec.Now()
-		ctx, cancel := context.WithTimeout(background, answerLimit)
-		resp, err := method(ctx, req, grpc.WaitForReady(true))
+		ctx, cancel := context.WithTimeout(background, a.tryLimit)
+		resp, err := method(of(a.node()), ctx, req, grpc.WaitForReady(len(a.clients) == 1))
 		cancel()
 		t.got = a.rec.Now()
 		switch {
 		case err == nil:
 			return resp, t, true
-		case status.Code(err) != codes.Unavailable || t.got-t.sent > answerLimit:
+		case !mayBeAnswered(err) || t.got-t.sent > answerLimit:
 			a.t.Errorf("%s: %T: %v", a.name, req, err)
 			return resp, t, false
 		}
@@ -140,10 +157,26 @@ func answer[Req, Resp any](a *actor, method func(context.Context, Req, ...grpc.C
 	}
 }
 
+// mayBeAnswered says whether a call that failed may be sent again: all of the load's
+// may, whatever became of it.
+func mayBeAnswered(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded:
+		return true
+	}
+	return false
+}
+
 // acquire asks for a permit, holds it for a moment and releases it.
 func (a *actor) acquire() {
 	req := &admitv1.AcquireRequest{Pool: pool, Tenant: a.tenant(), RequestId: a.id()}
-	resp, t, ok := answer(a, a.client.Admission().Acquire, req)
+	if a.rng.IntN(4) == 0 {
+		req.MaxWait = durationpb.New(upTo(a.rng, 500*time.Millisecond) + time.Millisecond)
+	}
+	if a.rng.IntN(4) == 0 {
+		req.LockKey = fmt.Sprintf("lock-%d", a.rng.IntN(2))
+	}
+	resp, t, ok := answer(a, (*client.Client).Admission, admitv1.AdmissionServiceClient.Acquire, req)
 	if !ok {
 		return
 	}
@@ -154,7 +187,7 @@ func (a *actor) acquire() {
 	}
 	a.answered(req.GetRequestId(), t, false, grantOf(p, nil))
 	if a.rng.Float64() < askAgain {
-		if resp, t, ok := answer(a, a.client.Admission().Acquire, req); ok {
+		if resp, t, ok := answer(a, (*client.Client).Admission, admitv1.AdmissionServiceClient.Acquire, req); ok {
 			var again []judge.Grant
 			if p := resp.GetDecision().GetPermit(); p != nil {
 				again = append(again, grantOf(p, nil))
@@ -162,7 +195,19 @@ func (a *actor) acquire() {
 			a.answered(req.GetRequestId(), t, false, again...)
 		}
 	}
+	if a.rng.IntN(4) == 0 {
+		a.renew(p.GetToken())
+	}
 	a.release(p.GetToken(), admitv1.Outcome_OUTCOME_DONE)
+}
+
+// renew extends a permit, which must be in force.
+func (a *actor) renew(token string) {
+	req := &admitv1.RenewRequest{Tokens: []string{token}}
+	resp, _, ok := answer(a, (*client.Client).Admission, admitv1.AdmissionServiceClient.Renew, req)
+	if got := resp.GetResults(); ok && (len(got) != 1 || got[0].GetResult() != admitv1.LeaseResult_LEASE_RESULT_RENEWED) {
+		a.t.Errorf("%s renewed a permit that it holds: %v", a.name, got)
+	}
 }
 
 // claim asks for due entries and releases each with some outcome.
@@ -171,13 +216,13 @@ func (a *actor) claim() {
 		Pool: pool, MaxItems: 1 + a.rng.Int32N(4), RequestId: a.id(),
 		MaxWait: durationpb.New(100 * time.Millisecond),
 	}
-	resp, t, ok := answer(a, a.client.Admission().NextDue, req)
+	resp, t, ok := answer(a, (*client.Client).Admission, admitv1.AdmissionServiceClient.NextDue, req)
 	if !ok || len(resp.GetClaims()) == 0 {
 		return
 	}
 	a.answered(req.GetRequestId(), t, true, grantsOf(resp)...)
 	if a.rng.Float64() < askAgain {
-		if resp, t, ok := answer(a, a.client.Admission().NextDue, req); ok {
+		if resp, t, ok := answer(a, (*client.Client).Admission, admitv1.AdmissionServiceClient.NextDue, req); ok {
 			a.answered(req.GetRequestId(), t, true, grantsOf(resp)...)
 		}
 	}
@@ -206,7 +251,7 @@ func (a *actor) release(token string, o admitv1.Outcome) {
 	pause(upTo(a.rng, 20*time.Millisecond))
 	req := &admitv1.ReleaseRequest{Token: token, Outcome: o}
 	for {
-		resp, t, ok := answer(a, a.client.Admission().Release, req)
+		resp, t, ok := answer(a, (*client.Client).Admission, admitv1.AdmissionServiceClient.Release, req)
 		if !ok {
 			return
 		}
@@ -230,7 +275,7 @@ func (a *actor) schedule() {
 		}
 		req.Entries = append(req.Entries, e)
 	}
-	resp, t, ok := answer(a, a.client.DueWork().Schedule, req)
+	resp, t, ok := answer(a, (*client.Client).DueWork, admitv1.DueWorkServiceClient.Schedule, req)
 	if !ok {
 		return
 	}

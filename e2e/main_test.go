@@ -1,6 +1,7 @@
 // Package e2e tests the real programs together, from outside: the folders are
-// the concepts. harness starts and kills processes, judge decides from what
-// clients and providers wrote down, python is a worker in another language.
+// the concepts. harness starts and kills processes and disturbs the network between
+// them, judge decides from what clients and providers wrote down, oracle from the log
+// too, python is a worker in another language.
 package e2e
 
 import (

@@ -26,9 +26,12 @@ type Cluster struct {
 	Net   *Network
 }
 
+// ClusterOption changes how StartCluster sets the members up.
+type ClusterOption func(*Node)
+
 // StartCluster starts so many members, whose data and logs are in dir, and waits
 // until one leads.
-func StartCluster(t testing.TB, dir string, members int) *Cluster {
+func StartCluster(t testing.TB, dir string, members int, opts ...ClusterOption) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, Net: newNetwork(t, members)}
 	certs := c.certificates(dir, members)
@@ -44,6 +47,9 @@ func StartCluster(t testing.TB, dir string, members int) *Cluster {
 			"--peer-addr", peer, "--peer-advertise", peers[i], "--grpc-advertise", c.Net.proxy(i, n.grpcAddr),
 			"--bootstrap-expect", strconv.Itoa(members),
 			"--peer-ca", filepath.Join(certs, "ca.crt"), "--peer-cert", name + ".crt", "--peer-key", name + ".key",
+		}
+		for _, o := range opts {
+			o(n)
 		}
 		c.Nodes = append(c.Nodes, n)
 	}

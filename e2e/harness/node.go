@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/admitd/admit/client"
+	"github.com/admitd/admit/internal/logline"
 )
 
 const startLimit = 20 * time.Second
@@ -31,6 +34,7 @@ type Node struct {
 	log    string
 	// settings are flags beside those that every node has.
 	settings []string
+	env      []string
 	grpcAddr string
 	process  *Process
 	logged   int64 // the log's size when the process was started
@@ -55,6 +59,16 @@ func StartNode(t testing.TB, dir string) *Node {
 	n := NewNode(t, dir)
 	n.Restart()
 	return n
+}
+
+// WrongClock has the node run a build whose clock can be made wrong, and returns the
+// file that says how: internal/clock/wrong.go. Call it before the node is started.
+func (n *Node) WrongClock() (file string) {
+	n.t.Helper()
+	n.binary = Binary(n.t, "admitd", "-tags", "admit_clock")
+	file = filepath.Join(filepath.Dir(n.log), "clock")
+	n.env = append(n.env, "ADMIT_WRONG_CLOCK="+file)
+	return file
 }
 
 // Kill ends the node as kill -9 does.
@@ -88,7 +102,9 @@ func (n *Node) Launch() {
 	args := append([]string{
 		"--data", n.data, "--grpc-addr", n.grpcAddr, "--http-addr", "127.0.0.1:0", "--log-format", "json",
 	}, n.settings...)
-	n.process = start(n.t, n.log, exec.Command(n.binary, args...))
+	cmd := exec.Command(n.binary, args...)
+	cmd.Env = append(os.Environ(), n.env...)
+	n.process = start(n.t, n.log, cmd)
 }
 
 // Restart starts the node on its data directory and waits until it serves.
@@ -114,6 +130,22 @@ func (n *Node) AwaitReady(limit time.Duration) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
+}
+
+// Log returns the log of the node, which must not run, from an index on.
+func (n *Node) Log(from uint64) []logline.Line {
+	n.t.Helper()
+	var out, talk bytes.Buffer
+	cmd := exec.Command(n.binary, "log", "--data", n.data, "--from", strconv.FormatUint(from, 10))
+	cmd.Stdout, cmd.Stderr = &out, &talk
+	if err := cmd.Run(); err != nil {
+		n.t.Fatalf("read the log in %s: %v\n%s", n.data, err, &talk)
+	}
+	var lines []logline.Line
+	if err := logline.Read(&out, func(l logline.Line) error { lines = append(lines, l); return nil }); err != nil {
+		n.t.Fatal(err)
+	}
+	return lines
 }
 
 // Addr is where the node serves gRPC at present.
@@ -169,13 +201,13 @@ func serves(addr string) bool {
 	return err == nil && resp.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING
 }
 
-var builds sync.Map // from program to func() (string, error), which builds once
+var builds sync.Map // from program and flags to func() (string, error), which builds once
 
-// Binary returns the path of one of the module's programs, built once for each
-// run of a test binary. RemoveBinaries removes it.
-func Binary(t testing.TB, program string) string {
+// Binary returns the path of one of the module's programs, built once for each set
+// of flags in a run of a test binary. RemoveBinaries removes it.
+func Binary(t testing.TB, program string, flags ...string) string {
 	t.Helper()
-	build, _ := builds.LoadOrStore(program, sync.OnceValues(func() (string, error) {
+	build, _ := builds.LoadOrStore(strings.Join(append([]string{program}, flags...), " "), sync.OnceValues(func() (string, error) {
 		root, err := findRoot()
 		if err != nil {
 			return "", err
@@ -185,7 +217,8 @@ func Binary(t testing.TB, program string) string {
 			return "", err
 		}
 		path := filepath.Join(dir, program)
-		cmd := exec.Command("go", "build", "-o", path, "./cmd/"+program)
+		args := append([]string{"build", "-o", path}, flags...)
+		cmd := exec.Command("go", append(args, "./cmd/"+program)...)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return path, fmt.Errorf("build %s: %w\n%s", program, err, out)
