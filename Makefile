@@ -79,6 +79,12 @@ benchmarks: ## measure what the core costs and write docs/benchmarks.md (wants a
 e2e: ## run the real binaries against real workers (needs Python and nginx)
 	go test -count=1 -v ./e2e/...
 
+KILLS ?= 200
+
+.PHONY: faults
+faults: ## put clusters through faults for long: KILLS (200) leader kills, transfers, rolling restart, a million entries
+	ADMIT_E2E_KILLS=$(KILLS) go test -count=1 -v -timeout 2h -run '^(TestLeaderKills|TestTransfers|TestRollingRestart|TestReadyWithManyEntries|TestFaults|TestWrongClock)$$' ./e2e
+
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck and buf lint
 	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -119,6 +120,25 @@ func (r *Recorder) FirstSent(after judge.Moment) (time.Duration, bool) {
 		}
 	}
 	return first, found
+}
+
+// LongestSilence returns the longest time between two moments in which no call was
+// answered that the log decided.
+func (r *Recorder) LongestSilence(from, to judge.Moment) time.Duration {
+	r.mu.Lock()
+	moments := []judge.Moment{from, to}
+	for _, c := range r.calls {
+		if c.Got > from && c.Got < to && anyLogged(c) {
+			moments = append(moments, c.Got)
+		}
+	}
+	r.mu.Unlock()
+	slices.Sort(moments)
+	longest := time.Duration(0)
+	for i := range moments[1:] {
+		longest = max(longest, moments[i+1]-moments[i])
+	}
+	return longest
 }
 
 func anyLogged(c Call) bool {
