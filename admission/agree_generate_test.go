@@ -238,11 +238,11 @@ func (g *generator) acquire() *admission.Acquire {
 	if g.chance(6, "rate only") {
 		op.RateOnly, op.Settle = true, !g.chance(3, "spends")
 	}
-	if g.chance(4, "locks") {
-		op.LockKey = pick(g, "lock", "x", "x", "y")
+	if g.chance(3, "locks") { // few keys of few tenants, so that they meet
+		op.Tenant, op.LockKey = pick(g, "who locks", "a", "a", "a", "b"), pick(g, "lock", "x", "x", "x", "y")
 	}
 	if g.chance(4, "has a job") {
-		op.DedupeKey = pick(g, "job", "u", "u", "v")
+		op.Tenant, op.DedupeKey = pick(g, "whose job", "a", "a", "b"), pick(g, "job", "u", "u", "v")
 	}
 	if g.chance(8, "says when") {
 		op.IssuedAt = g.wall.Add(pick(g, "issued", 0, -time.Second, -10*time.Minute, -time.Hour, time.Minute))
@@ -277,9 +277,9 @@ func (g *generator) nextDue() *admission.NextDue {
 	if g.chance(5, "narrows") {
 		op.LaneLimits = map[string]int64{pick(g, "narrow lane", laneNames...): pick[int64](g, "narrow limit", 1, 0, 2)}
 	}
-	if g.chance(4, "of a node") {
+	if g.chance(2, "of a node") {
 		total := pick[int64](g, "total", 4, 1, 2, 3)
-		op.Node = admission.Node{ID: pick(g, "node", "n", "m"), Owned: pick(g, "owned", 1, total), Total: total}
+		op.Node = admission.Node{ID: pick(g, "node", "n", "n", "m"), Owned: pick(g, "owned", 1, 1, total), Total: total}
 	}
 	return op
 }

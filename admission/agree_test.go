@@ -216,6 +216,7 @@ func (a *agreement) pool(at admission.Instant, w admission.Wall, p *naivePool) {
 	a.seen["views with skipped boundaries"] += int(min(health.Skipped, 1))
 	a.same("limits of "+name, a.n.limitUse(p, at), a.core.Limits(at, name))
 	a.same("next due in "+name, a.n.nextDueIn(name, w), a.core.NextDueIn(name, w))
+	a.lists(w, p)
 	for _, tenant := range tenantNames {
 		got := a.core.Shedding(at, w, admission.SheddingQuery{Pool: name, Tenant: tenant, HeldRows: 1})
 		slices.SortFunc(got.Held, byTenant)
@@ -232,6 +233,12 @@ func (a *agreement) ahead(at admission.Instant, w admission.Wall) {
 		a.same("buckets of "+name, a.n.health(at, w, p).Buckets, a.core.Health(at, w, name)[0].Buckets)
 		for _, tenant := range tenantNames {
 			a.same("tenant "+tenant, a.n.tenantHealth(at, p, tenant), a.core.Tenant(at, name, tenant))
+			want, wantErr := a.n.tenantStatus(at, p, tenant)
+			got, gotErr := a.core.TenantStatus(at, name, tenant)
+			if p.draining { // nothing new comes: which lane that would go to is open
+				want.Share.Lane = got.Share.Lane
+			}
+			a.same("status of "+tenant, []any{want, wantErr}, []any{got, gotErr})
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (n *naive) bury(p *naivePool, e *naiveEntry, from admission.Wall) {
 	dead := e
 	if e.recurs() {
 		letter := *e
-		letter.letter, letter.left = true, 0
+		letter.letter, letter.occurrence, letter.left = true, e.seq, 0
 		dead = &letter
 		p.entries = append(p.entries, dead)
 	}
@@ -108,14 +108,19 @@ func (n *naive) meant(
 			break
 		}
 		from.After = e.death
-		if (f.Tenant == "" || f.Tenant == e.tenant) && (f.Lane == "" || f.Lane == e.lane) &&
-			strings.HasPrefix(e.spec.Key, f.KeyPrefix) &&
-			(f.Outcome == 0 || f.Outcome == e.history[len(e.history)-1].Outcome) {
+		if selects(f, e) {
 			found = append(found, e)
 		}
 	}
 	res.Count = len(found)
 	return p, found, res
+}
+
+// selects says whether a filter selects a dead entry.
+func selects(f admission.DeadFilter, e *naiveEntry) bool {
+	return (f.Tenant == "" || f.Tenant == e.tenant) && (f.Lane == "" || f.Lane == e.lane) &&
+		strings.HasPrefix(e.spec.Key, f.KeyPrefix) &&
+		(f.Outcome == 0 || f.Outcome == e.history[len(e.history)-1].Outcome)
 }
 
 // redrive puts dead entries back into line, as if they had just been scheduled.

@@ -22,6 +22,7 @@ type naiveEntry struct {
 	claim      *naivePermit
 	history    []admission.Attempt // the latest that failed
 	letter     bool                // an occurrence that died
+	occurrence uint64              // its place in line then
 
 	dead     bool
 	death    uint64 // its place among the dead
