@@ -42,6 +42,7 @@ build: ## build admitd and admitctl into bin/
 .PHONY: test
 test: ## run all tests but those of e2e/
 	go test $(FAST)
+	go test -tags admit_clock ./internal/clock
 
 .PHONY: race
 race: ## the same with the race detector
