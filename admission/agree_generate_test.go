@@ -140,7 +140,7 @@ func (g *generator) op() admission.Op {
 	switch pick(g, "op",
 		"next", "acquire", "release", "schedule", "next", "acquire", "release", "schedule", "again",
 		"next", "acquire", "release", "schedule", "renew", "unschedule", "control", "put", "dead",
-		"acquire", "acquire", "detach") {
+		"acquire", "acquire", "detach", "report") {
 	case "again":
 		return g.again()
 	case "acquire":
@@ -163,6 +163,11 @@ func (g *generator) op() admission.Op {
 		return g.redrive()
 	case "put":
 		return g.putTenants()
+	case "report":
+		return &admission.ReportDemand{
+			Pool: g.pool(), Tenant: g.tenant(), Category: pick(g, "category", categories...),
+			Backlog: pick[int64](g, "backlog", 1, 2, 5, 0), TTL: pick(g, "report ttl", 0, time.Second, 20*time.Second),
+		}
 	case "detach":
 		return admission.Detach{Waiter: g.waiter()}
 	case "unschedule":
@@ -243,6 +248,9 @@ func (g *generator) acquire() *admission.Acquire {
 	}
 	if g.chance(4, "has a job") {
 		op.Tenant, op.DedupeKey = pick(g, "whose job", "a", "a", "b"), pick(g, "job", "u", "u", "v")
+	}
+	if g.chance(6, "has more") {
+		op.Backlog = pick[int64](g, "backlog", 1, 2, 5)
 	}
 	if g.chance(8, "says when") {
 		op.IssuedAt = g.wall.Add(pick(g, "issued", 0, -time.Second, -10*time.Minute, -time.Hour, time.Minute))

@@ -64,7 +64,7 @@ func (a *agreement) step(e admission.Entry, ahead time.Duration) []admission.Res
 		a.same(fmt.Sprintf("result of op %d", i), want[i], got[i])
 		a.goOn(want[i], got[i])
 	}
-	a.ended()
+	a.ended(e)
 	foretold(got)
 	a.views(e, got, ahead)
 	a.state()
@@ -74,7 +74,7 @@ func (a *agreement) step(e admission.Entry, ahead time.Duration) []admission.Res
 }
 
 // ended compares the waits that the entry ended.
-func (a *agreement) ended() {
+func (a *agreement) ended(e admission.Entry) {
 	a.t.Helper()
 	byKey := func(x, y admission.WaitEnd) int {
 		return cmp.Or(cmp.Compare(x.Waiter.Index, y.Waiter.Index), cmp.Compare(x.Waiter.Position, y.Waiter.Position))
@@ -85,7 +85,34 @@ func (a *agreement) ended() {
 	for _, end := range got {
 		a.seen.Ended(end)
 	}
-	a.same("waits that end", want, got)
+	for i := range min(len(want), len(got)) {
+		a.same("a wait that ends", knownThen(e, want[i]), knownThen(e, got[i]))
+	}
+	a.same("number of waits that end", len(want), len(got))
+}
+
+// knownThen is the end of a wait without what the rules leave open where it ends
+// before an entry is dispatched: how many slots are kept, and, where nobody
+// listened, what held it at all.
+func knownThen(e admission.Entry, end admission.WaitEnd) admission.WaitEnd {
+	shed := end.Result.Decision.Shed
+	if shed == nil {
+		return end
+	}
+	left := slices.ContainsFunc(e.Ops, func(op admission.Op) bool {
+		_, term := op.(admission.TermStart)
+		return term || op == admission.Op(admission.Detach{Waiter: end.Waiter})
+	})
+	switch {
+	case left:
+		end.Result = &admission.AcquireResult{Decision: admission.Decision{Shed: &admission.Shed{}}}
+	case shed.Reason <= admission.BatchOnly:
+		known := *shed
+		known.EarliestExpiry = admission.Absent
+		known.Blocking = deleteIf(shed.Blocking, func(l admission.Limit) bool { return l.Name == "preferred_active" })
+		end.Result = &admission.AcquireResult{Decision: admission.Decision{Shed: &known}}
+	}
+	return end
 }
 
 // foretell asks the core what the only operation of an entry will get, and

@@ -212,9 +212,9 @@ func (x *examination) slots() {
 		}
 	}
 	if k := x.demand.kind(); p.keptFor(l, k) > 0 {
-		x.consult(onlyIf(l.slotFree() && l.reclaimed(k), ReclaimWait), Limit{
-			Name: "preferred_active", Scope: ScopePool, Capacity: p.maxActive, Used: p.active, Asked: 1, Reserve: p.keptFor(l, k),
-		}, never)
+		limit := slotLimit("preferred_active", ScopePool, p.maxActive, p.active)
+		limit.Reserve = p.keptFor(l, k)
+		x.held(onlyIf(l.reclaimed(k), ReclaimWait), limit, p.firstExpiry(0))
 	}
 }
 

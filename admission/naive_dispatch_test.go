@@ -83,6 +83,7 @@ func (n *naive) dispatch(ops []admission.Op, results []admission.Result) {
 			ask := n.open(op)
 			if results[i] = ask.res; !ask.over {
 				c := in(n.pool(op.Pool))
+				n.noteBacklog(c, op, ask.d.lane)
 				c.asks = append(c.asks, ask)
 			}
 		case *admission.NextDue:
@@ -155,9 +156,6 @@ func (n *naive) open(op *admission.Acquire) *naiveAsk {
 	}
 	ask.d = p.tenant(op.Tenant).demand(lane)
 	ask.over = n.replay(p, op, ask.res) || n.attach(p, op, ask.res)
-	if op.Backlog > 0 && !ask.over {
-		n.note(p, op.Tenant, lane, op.Backlog, 0)
-	}
 	return ask
 }
 

@@ -196,7 +196,6 @@ func (n *naive) poolSlots(p *naivePool, tenant, lane string, at admission.Instan
 	l := admission.Limit{Name: "max_active", Scope: admission.ScopePool, Capacity: most}
 	anyone := func(permit *naivePermit) bool { return permit.pool == p && !permit.uncounted }
 	all := n.slotLimit(p, naiveLimit{Limit: l, reason: admission.PoolCap, frees: anyone}, anyone)
-	full := len(all) > 0
 	for rank := range p.rank(lane) + 1 {
 		if l.Reserve = p.policy.Lanes[rank].LeaveSlots; l.Reserve > 0 {
 			l.Name, l.Scope = "leave_slots", admission.ScopeLane
@@ -205,7 +204,7 @@ func (n *naive) poolSlots(p *naivePool, tenant, lane string, at admission.Instan
 		}
 	}
 	d := p.tenant(tenant).demand(lane)
-	if l.Reserve = n.kept(p, lane, n.share(p, d), at); l.Reserve > 0 && !full {
+	if l.Reserve = n.kept(p, lane, n.share(p, d), at); l.Reserve > 0 {
 		l.Name, l.Scope = "preferred_active", admission.ScopePool
 		all = append(all, n.slotLimit(p, naiveLimit{Limit: l, reason: admission.ReclaimWait, frees: anyone}, anyone)...)
 	}

@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"slices"
 	"time"
 
 	"github.com/admitd/admit/admission"
@@ -33,12 +34,23 @@ func (n *naive) reportDemand(op *admission.ReportDemand) *admission.ReportResult
 	return &admission.ReportResult{}
 }
 
+// noteBacklog notes what waits behind an Acquire, unless one before it in the entry
+// had its request id.
+func (n *naive) noteBacklog(c *naiveContest, op *admission.Acquire, lane string) {
+	twin := slices.ContainsFunc(c.asks, func(before *naiveAsk) bool {
+		return op.RequestID != "" && before.op.RequestID == op.RequestID && before.op.Tenant == op.Tenant
+	})
+	if op.Backlog > 0 && !twin {
+		n.note(c.pool, op.Tenant, lane, op.Backlog, 0)
+	}
+}
+
 // note replaces what a tenant reported in a lane.
 func (n *naive) note(p *naivePool, tenant, lane string, backlog int64, ttl time.Duration) {
-	if n.full(p, tenant, lane) {
+	t := p.tenant(tenant)
+	if n.full(p, tenant, lane) || backlog == 0 && t.demand(lane).report.backlog == 0 {
 		return
 	}
-	t := p.tenant(tenant)
 	t.demand(lane).report = naiveReport{backlog, n.t.Add(orElse(ttl, 5*time.Second))}
 	if backlog > 0 {
 		n.introduce(p, t)

@@ -64,7 +64,7 @@ func (h *history) holdsLimit(p *permitRow, op *Acquire, lane string, l Limit) bo
 		return p.lock == op.LockKey
 	case "dedupe_key":
 		return p.job == op.DedupeKey
-	case "max_active":
+	case "max_active", "preferred_active":
 		return !p.uncounted
 	}
 	for rank, above := range cfg.lanes()[:cfg.rank(lane)+1] {
