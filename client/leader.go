@@ -100,7 +100,7 @@ func (c *cluster) updateLocked() error {
 	for _, a := range slices.Concat(c.addrs, c.hinted) {
 		host, _, _ := net.SplitHostPort(a) // checked when it came in
 		state.Addresses = append(state.Addresses, resolver.Address{
-			Addr: a, ServerName: host, BalancerAttributes: attributes.New(clusterKey{}, c),
+			Addr: a, ServerName: host, Attributes: attributes.New(clusterKey{}, c),
 		})
 	}
 	return c.cc.UpdateState(state)
@@ -157,7 +157,7 @@ func (pickers) Build(info base.PickerBuildInfo) balancer.Picker {
 	p := &picker{ready: make(map[string]balancer.SubConn, len(info.ReadySCs))}
 	for conn, at := range info.ReadySCs {
 		p.ready[at.Address.Addr] = conn
-		p.cluster, _ = at.Address.BalancerAttributes.Value(clusterKey{}).(*cluster)
+		p.cluster, _ = at.Address.Attributes.Value(clusterKey{}).(*cluster)
 	}
 	if p.cluster == nil {
 		return base.NewErrPicker(balancer.ErrNoSubConnAvailable)

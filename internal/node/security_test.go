@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"io"
@@ -186,15 +185,15 @@ func members(t *testing.T, k kit) (one, two security) {
 func TestNodesAreKnownOnTheAPIsPort(t *testing.T) {
 	k := newKit(t)
 	one, two := members(t, k)
-	if id, ok := identify(t, one, two.nodeCredentials()); !ok || id != (server.Identity{Name: "node-2", Node: true}) {
+	if id, ok := identify(t, one, two.nodeCredentials(), certs.NodeServerName); !ok || id != (server.Identity{Name: "node-2", Node: true}) {
 		t.Errorf("a node is %+v, %t", id, ok)
 	}
-	if id, ok := identify(t, one, credentials.NewTLS(k.caller(t, "node-2"))); !ok || id.Node {
+	if id, ok := identify(t, one, credentials.NewTLS(k.caller(t, "node-2")), "127.0.0.1"); !ok || id.Node {
 		t.Errorf("a node that calls as a client is %+v, %t", id, ok)
 	}
 	posing := k.caller(t, "ci")
 	posing.ServerName, posing.InsecureSkipVerify = certs.NodeServerName, true
-	if id, ok := identify(t, one, credentials.NewTLS(posing)); ok {
+	if id, ok := identify(t, one, credentials.NewTLS(posing), certs.NodeServerName); ok {
 		t.Errorf("a client that calls as a node is %+v", id)
 	}
 	// A lone node gives the name no meaning.
@@ -204,14 +203,14 @@ func TestNodesAreKnownOnTheAPIsPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id, _ := identify(t, alone, credentials.NewTLS(posing)); id.Node {
+	if id, _ := identify(t, alone, credentials.NewTLS(posing), certs.NodeServerName); id.Node {
 		t.Errorf("a lone node takes a caller for %+v", id)
 	}
 }
 
-// identify says whom a port's guard sees behind a caller's connection; nobody if
-// there is no connection.
-func identify(t *testing.T, s security, caller credentials.TransportCredentials) (server.Identity, bool) {
+// identify says whom a port's guard sees behind the connection of a caller that asks
+// for a server by that name; nobody if there is no connection.
+func identify(t *testing.T, s security, caller credentials.TransportCredentials, asked string) (server.Identity, bool) {
 	t.Helper()
 	served := s.grpcTLS().Clone()
 	served.NextProtos = []string{"h2"} // as gRPC does
@@ -246,8 +245,7 @@ func identify(t *testing.T, s security, caller credentials.TransportCredentials)
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	authority := cmp.Or(caller.Info().ServerName, "127.0.0.1") // as gRPC does
-	if secured, _, err := caller.ClientHandshake(soon(t), authority, conn); err == nil {
+	if secured, _, err := caller.ClientHandshake(soon(t), asked, conn); err == nil {
 		defer secured.Close()
 	}
 	got := <-saw
