@@ -166,7 +166,7 @@ func (g *generator) op() admission.Op {
 	case "report":
 		return &admission.ReportDemand{
 			Pool: g.pool(), Tenant: g.tenant(), Category: pick(g, "category", categories...),
-			Backlog: pick[int64](g, "backlog", 1, 2, 5, 0), TTL: pick(g, "report ttl", 0, time.Second, 20*time.Second),
+			Backlog: pick[int64](g, "backlog", 1, 2, 5, 0), TTL: pick(g, "report ttl", 20*time.Second, 0, time.Second),
 		}
 	case "detach":
 		return admission.Detach{Waiter: g.waiter()}

@@ -145,7 +145,7 @@ func (g *generator) drawTenant(p *admission.PoolPolicy, id string) admission.Ten
 		MaxActive: pick[int64](g, "tenant max active", 0, 2, 0, 3, 1),
 	}
 	if g.chance(2, "prefers") {
-		t.PreferredActive = new(pick[int64](g, "preferred", 0, 1, 2))
+		t.PreferredActive = new(pick[int64](g, "preferred", 1, 2, 4, 0))
 	}
 	if len(p.Lanes) > 0 && g.chance(3, "own lane") {
 		t.Lane = pick(g, "tenant lane", p.Lanes...).Name

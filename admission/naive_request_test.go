@@ -43,7 +43,7 @@ func (p *naivePool) highest(op *admission.NextDue) string {
 // bodyOf is what has to be the same when an Acquire is sent again.
 func bodyOf(op *admission.Acquire) admission.Acquire {
 	body := *op
-	body.Nonce, body.MaxWait, body.IssuedAt = 0, 0, 0
+	body.Nonce, body.MaxWait, body.IssuedAt, body.Backlog = 0, 0, 0, 0
 	return body
 }
 

@@ -56,8 +56,9 @@ type AcquireRequest struct {
 	DedupeKey string `protobuf:"bytes,8,opt,name=dedupe_key,json=dedupeKey,proto3" json:"dedupe_key,omitempty"`
 	// Names this call, so that a retry has the effect of one call. Up to 256
 	// bytes, unique within the tenant for 10 minutes of cluster time. Empty
-	// means that a retry is a new call. The same id with another body, max_wait
-	// and issued_at aside, is FAILED_PRECONDITION with REQUEST_MISMATCH.
+	// means that a retry is a new call. The same id with another body,
+	// max_wait, issued_at and backlog aside, is FAILED_PRECONDITION with
+	// REQUEST_MISMATCH.
 	RequestId string `protobuf:"bytes,9,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// When the call was first sent, by the caller's clock; the same in each retry.
 	// A request_id is known for 10 minutes: what was issued before that is
