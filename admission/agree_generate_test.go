@@ -140,7 +140,7 @@ func (g *generator) op() admission.Op {
 	switch pick(g, "op",
 		"next", "acquire", "release", "schedule", "next", "acquire", "release", "schedule", "again",
 		"next", "acquire", "release", "schedule", "renew", "unschedule", "control", "put", "dead",
-		"acquire", "acquire", "detach", "report") {
+		"acquire", "acquire", "detach", "report", "report") {
 	case "again":
 		return g.again()
 	case "acquire":

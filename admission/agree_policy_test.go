@@ -25,7 +25,7 @@ func (g *generator) drawPolicy() admission.Policy {
 func (g *generator) drawPool(name string) admission.PoolPolicy {
 	p := admission.PoolPolicy{
 		Name:       name,
-		MaxActive:  pick[int64](g, "max active", 0, 8, 4, 2, 1),
+		MaxActive:  pick[int64](g, "max active", 0, 4, 3, 2, 1),
 		PermitTTL:  pick(g, "permit ttl", 0, 5*time.Second, time.Second),
 		Categories: make(map[string]string),
 		MaxPause:   pick(g, "max pause", 0, 2*time.Second, time.Minute),
