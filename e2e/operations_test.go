@@ -70,7 +70,7 @@ func freePorts(t *testing.T) string {
 	for prefix := 20; prefix < 32; prefix++ {
 		free := true
 		for _, last := range []int{20, 21, 22, 30, 31, 32, 40, 41, 42} {
-			l, err := net.Listen("tcp", fmt.Sprintf(":%d%d", prefix, last))
+			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d%d", prefix, last))
 			if err == nil {
 				err = l.Close()
 			}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -20,13 +21,15 @@ import (
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
-// freeAddrs are addresses that were free a moment ago: members have to know one
-// another's before they start.
+// freeAddrs are addresses that stay free until they are used: members have to know
+// one another's before they start. Each has a host of its own, from which nobody
+// dials until then, so that no connection takes the port.
 func freeAddrs(t *testing.T, n int) []string {
 	t.Helper()
 	addrs := make([]string, n)
 	for i := range addrs {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		pid := os.Getpid()
+		l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 43+i, pid>>8&0xff, pid&0xff))
 		if err != nil {
 			t.Fatal(err)
 		}
