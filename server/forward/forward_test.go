@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,10 +32,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type leader struct {
 	forwardv1.UnimplementedForwardServiceServer
 	*Receiver
-	addr    string
-	server  *grpc.Server
-	stop    context.CancelFunc
-	streams int
+	addr   string
+	server *grpc.Server
+	// stopping is its Receiver's.
+	stopping chan struct{}
+	streams  int
 }
 
 func (l *leader) Forward(stream forwardv1.ForwardService_ForwardServer) error {
@@ -46,12 +50,12 @@ func lead(t *testing.T, answer func(ctx context.Context, c Call) ([]byte, error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopping, stop := context.WithCancel(t.Context())
+	stopping := make(chan struct{})
 	l := &leader{
-		addr: listener.Addr().String(), server: grpc.NewServer(grpc.WaitForHandlers(true)), stop: stop,
+		addr: listener.Addr().String(), server: grpc.NewServer(grpc.WaitForHandlers(true)), stopping: stopping,
 		Receiver: &Receiver{
 			Admit: func(context.Context) error { return nil }, Answer: answer,
-			Overloaded: status.Error(codes.ResourceExhausted, "too many"), Stopping: stopping.Done(), Metrics: NewMetrics(),
+			Overloaded: status.Error(codes.ResourceExhausted, "too many"), Stopping: stopping, Metrics: NewMetrics(),
 		},
 	}
 	forwardv1.RegisterForwardServiceServer(l.server, l)
@@ -66,9 +70,17 @@ func lead(t *testing.T, answer func(ctx context.Context, c Call) ([]byte, error)
 	return l
 }
 
-func forwarder(t *testing.T) *Forwarder {
+// led is a leader, and who follows it.
+func led(t *testing.T, answer func(ctx context.Context, c Call) ([]byte, error)) (*leader, *Forwarder) {
+	l := lead(t, answer)
+	return l, forwarder(t, l)
+}
+
+// forwarder follows a leader.
+func forwarder(t *testing.T, l *leader) *Forwarder {
 	f := New(insecure.NewCredentials(), slog.New(slog.DiscardHandler), NewMetrics())
 	t.Cleanup(f.Close)
+	f.Lead(l.addr)
 	return f
 }
 
@@ -105,7 +117,7 @@ func echo(_ context.Context, c Call) ([]byte, error) {
 }
 
 func TestCallsShareAStream(t *testing.T) {
-	l, f := lead(t, echo), forwarder(t)
+	l, f := led(t, echo)
 	var all sync.WaitGroup
 	for i := range 300 {
 		all.Go(func() {
@@ -132,7 +144,7 @@ func TestStatusesArriveWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, f := lead(t, func(context.Context, Call) ([]byte, error) { return nil, st.Err() }), forwarder(t)
+	l, f := led(t, func(context.Context, Call) ([]byte, error) { return nil, st.Err() })
 	_, err = f.Do(soon(t), l.addr, Call{}, nil)
 	got := status.Convert(err)
 	if got.Code() != codes.NotFound || got.Message() != "no such pool" || len(got.Details()) != 1 ||
@@ -143,14 +155,14 @@ func TestStatusesArriveWhole(t *testing.T) {
 
 func TestTheDeadlineIsCarried(t *testing.T) {
 	left := make(chan time.Duration, 2)
-	l, f := lead(t, func(ctx context.Context, _ Call) ([]byte, error) {
+	l, f := led(t, func(ctx context.Context, _ Call) ([]byte, error) {
 		deadline, ok := ctx.Deadline()
 		if !ok {
 			deadline = time.Now()
 		}
 		left <- time.Until(deadline)
 		return nil, nil
-	}), forwarder(t)
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := f.Do(ctx, l.addr, Call{}, nil); err != nil {
@@ -180,7 +192,7 @@ func parking() (answer func(ctx context.Context, c Call) ([]byte, error), began,
 
 func TestALostCallerEndsItsCall(t *testing.T) {
 	answer, began, ended := parking()
-	l, f := lead(t, answer), forwarder(t)
+	l, f := led(t, answer)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -199,7 +211,7 @@ func TestALostCallerEndsItsCall(t *testing.T) {
 
 func TestAStopWaitsForTheLeadersWord(t *testing.T) {
 	answer, began, _ := parking()
-	l, f := lead(t, answer), forwarder(t)
+	l, f := led(t, answer)
 	stop := make(chan struct{})
 	go func() { <-began; close(stop) }()
 	if _, err := f.Do(t.Context(), l.addr, Call{}, stop); status.Code(err) != codes.Canceled || errors.Is(err, ErrLost) {
@@ -229,7 +241,7 @@ func TestALostStreamEndsItsCalls(t *testing.T) {
 
 func TestADeadLeadersCallsAreLost(t *testing.T) {
 	answer, began, _ := parking()
-	l, f := lead(t, answer), forwarder(t)
+	l, f := led(t, answer)
 	go func() { <-began; l.server.Stop() }()
 	if _, err := f.Do(soon(t), l.addr, Call{}, nil); !errors.Is(err, ErrLost) {
 		t.Errorf("got %v, want it lost", err)
@@ -246,48 +258,56 @@ func TestADeadLeadersCallsAreLost(t *testing.T) {
 // A node that stops answers what it has begun, and what comes too late is known not
 // to have been.
 func TestAStoppingLeaderAnswersWhatItBegan(t *testing.T) {
-	finish := make(chan struct{})
-	began := make(chan struct{}, 1)
-	l, f := lead(t, func(context.Context, Call) ([]byte, error) {
-		began <- struct{}{}
-		<-finish
-		return []byte("done"), nil
-	}), forwarder(t)
-	first := make(chan error, 1)
-	go func() {
-		got, err := f.Do(soon(t), l.addr, Call{}, nil)
-		if err == nil && string(got) != "done" {
-			err = fmt.Errorf("got %q", got)
+	began, finish := make(chan struct{}), make(chan struct{})
+	var begun, answered atomic.Int32
+	l, f := led(t, func(_ context.Context, c Call) ([]byte, error) {
+		if begun.Add(1); c.Method == "/first" {
+			close(began)
+			<-finish
 		}
-		first <- err
-	}()
-	<-began
-	l.stop()
-	second := make(chan error, 1)
-	until(t, "a call that is not begun any more", func() bool {
-		go func() {
-			_, err := f.Do(soon(t), l.addr, Call{}, nil)
-			second <- err
-		}()
-		select {
-		case <-began: // it was in time
-			return false
-		case <-time.After(20 * time.Millisecond):
-			return true
+		return []byte("done"), nil
+	})
+	do := func(method string) error {
+		got, err := f.Do(soon(t), l.addr, Call{Method: method}, nil)
+		if err == nil && string(got) != "done" {
+			t.Errorf("got %q", got)
+		}
+		if err == nil {
+			answered.Add(1)
+		}
+		return err
+	}
+	var callers sync.WaitGroup
+	callers.Go(func() {
+		if err := do("/first"); err != nil {
+			t.Errorf("the call that was begun: %v", err)
 		}
 	})
-	close(finish)
-	if err := <-first; err != nil {
-		t.Error(err)
+	<-began
+	for range 8 {
+		callers.Go(func() {
+			err := do("/late")
+			for ; err == nil; err = do("/late") { // it was in time
+			}
+			if !errors.Is(err, ErrNotSent) {
+				t.Errorf("a call that came too late: %v", err)
+			}
+		})
 	}
-	until(t, "the late call's error", func() bool { return errors.Is(<-second, ErrNotSent) })
+	l.stopping <- struct{}{} // the stream has noticed
+	close(l.stopping)
+	close(finish)
+	callers.Wait()
+	if begun, answered := begun.Load(), answered.Load(); begun != answered {
+		t.Errorf("%d calls were begun, %d answered", begun, answered)
+	}
 }
 
 func TestAStrangersStreamIsRefused(t *testing.T) {
-	l, f := lead(t, func(context.Context, Call) ([]byte, error) {
+	l, f := led(t, func(context.Context, Call) ([]byte, error) {
 		t.Error("a stranger's call was answered")
 		return nil, nil
-	}), forwarder(t)
+	})
 	l.Admit = func(context.Context) error { return status.Error(codes.PermissionDenied, "no node of this cluster") }
 	_, err := f.Do(soon(t), l.addr, Call{}, nil)
 	if !errors.Is(err, ErrNotSent) || !strings.Contains(err.Error(), "no node of this cluster") {
@@ -301,8 +321,8 @@ func TestAStrangersStreamIsRefused(t *testing.T) {
 // One that leads no longer may answer what it was sent, but not for ever.
 func TestAFormerLeaderIsCutOff(t *testing.T) {
 	answer, began, _ := parking()
-	l, next, f := lead(t, answer), lead(t, echo), forwarder(t)
-	f.Lead(l.addr)
+	l, next := lead(t, answer), lead(t, echo)
+	f := forwarder(t, l)
 	done := make(chan error, 1)
 	go func() {
 		_, err := f.Do(soon(t), l.addr, Call{}, nil)
@@ -321,53 +341,34 @@ func TestAFormerLeaderIsCutOff(t *testing.T) {
 	}
 }
 
-func TestALinkTakesSoMuch(t *testing.T) {
-	l := &link{wake: make(chan struct{}, 1), sent: map[uint64]*pending{}, metrics: NewMetrics()}
-	enter := func(bytes int) error {
-		return l.enter(&pending{frame: &forwardv1.Call{Request: make([]byte, bytes)}, done: make(chan struct{})})
+// Who has not heard of the new leader yet calls the former one. That link is cut, and
+// not the new leader's.
+func TestAStaleViewCutsNothing(t *testing.T) {
+	answer, began, _ := parking()
+	l, former := lead(t, answer), lead(t, echo)
+	f := forwarder(t, l)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := f.Do(ctx, l.addr, Call{}, nil)
+		done <- err
+	}()
+	<-began
+	if _, err := f.Do(soon(t), former.addr, Call{}, nil); err != nil {
+		t.Fatal(err)
 	}
-	if err := enter(MaxRequest + 1); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("got %v", err)
+	var left []string
+	until(t, "one of two links is cut", func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		left = slices.Collect(maps.Keys(f.links))
+		return len(left) == 1
+	})
+	if left[0] != l.addr {
+		t.Error("the leader's link was cut")
 	}
-	for range maxQueuedBytes / MaxRequest {
-		if err := enter(MaxRequest); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := enter(MaxRequest); !errors.Is(err, ErrBusy) {
-		t.Errorf("got %v beyond the bytes", err)
-	}
-	for range maxCalls - maxQueuedBytes/MaxRequest {
-		if err := enter(0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := enter(0); !errors.Is(err, ErrBusy) {
-		t.Errorf("got %v beyond the calls", err)
-	}
-	// What is sent makes room for bytes, not for calls.
-	for l.take(time.Now()) != nil {
-	}
-	if l.bytes != 0 {
-		t.Errorf("%d bytes of nothing are queued", l.bytes)
-	}
-	if err := enter(0); !errors.Is(err, ErrBusy) {
-		t.Errorf("got %v while all are on their way", err)
-	}
-}
-
-func TestAMessageHoldsSoMuch(t *testing.T) {
-	l := &link{wake: make(chan struct{}, 1), sent: map[uint64]*pending{}, metrics: NewMetrics()}
-	for _, size := range []int{batchBytes + 1, 10, batchBytes - 10, 1} {
-		if err := l.enter(&pending{frame: &forwardv1.Call{Request: make([]byte, size)}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var got []int
-	for req := l.take(time.Now()); req != nil; req = l.take(time.Now()) {
-		got = append(got, len(req.GetCalls()))
-	}
-	if fmt.Sprint(got) != "[1 2 1]" {
-		t.Errorf("messages have %v calls", got)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the leader's call ended with %v", err)
 	}
 }

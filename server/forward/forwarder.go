@@ -84,14 +84,13 @@ func New(creds credentials.TransportCredentials, log *slog.Logger, m *Metrics) *
 	return f
 }
 
-// Do has the node at addr, which leads, answer a call. It blocks until there is an answer or ctx
-// ends. When stop is closed the call is to end as if its caller had gone, but Do
-// goes on waiting for what the leader says to that.
+// Do has the node at addr, which was said to lead, answer a call. It blocks until
+// there is an answer or ctx ends. When stop is closed the call is to end as if its
+// caller had gone, but Do goes on waiting for what the leader says to that.
 //
 // Errors: the status that the leader answered, ErrNotSent, ErrBusy, ErrTooLarge,
 // ErrLost, or ctx's own where the call had not been sent.
 func (f *Forwarder) Do(ctx context.Context, addr string, c Call, stop <-chan struct{}) ([]byte, error) {
-	f.Lead(addr)
 	l, err := f.link(addr)
 	if err != nil {
 		return nil, err
@@ -156,6 +155,9 @@ func (f *Forwarder) link(addr string) (*link, error) {
 		wake: make(chan struct{}, 1), sent: make(map[uint64]*pending),
 	}
 	f.links[addr] = l
+	if addr != f.leader {
+		f.prune.Reset(cutAfter)
+	}
 	f.running.Go(l.run)
 	return l, nil
 }

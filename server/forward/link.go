@@ -22,8 +22,9 @@ const (
 	// A message takes no further calls once it holds this much.
 	batchBytes = 64 << 10
 	batchCalls = 256
-	// partingTime is how long a call that is to end waits for its answer.
-	partingTime = time.Second
+	// partingTime is how long a call that is to end waits for its answer. The leader
+	// may take a second to learn what became of it.
+	partingTime = 3 * time.Second
 )
 
 // link is the stream to one node, opened when there is something to send, and the
@@ -262,12 +263,20 @@ func (l *link) transmit(stream forwardv1.ForwardService_ForwardClient, broken <-
 	}
 }
 
-// take returns the next message, or nil if there is nothing to send.
+// take returns the next message, or nil if there is nothing to send. What is to end
+// has messages of its own: a request may leave no room for it.
 func (l *link) take(now time.Time) *forwardv1.ForwardRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	req := &forwardv1.ForwardRequest{Abandoned: l.abandoned}
-	l.abandoned = nil
+	if n := min(len(l.abandoned), batchCalls); n > 0 {
+		req := &forwardv1.ForwardRequest{Abandoned: l.abandoned[:n:n]}
+		l.abandoned = l.abandoned[n:]
+		return req
+	}
+	if len(l.queue) == 0 {
+		return nil
+	}
+	req := &forwardv1.ForwardRequest{}
 	size, n := 0, 0
 	for ; n < len(l.queue) && n < batchCalls; n++ {
 		p := l.queue[n]
@@ -285,9 +294,6 @@ func (l *link) take(now time.Time) *forwardv1.ForwardRequest {
 	clear(l.queue[:n]) // so that what was sent can be freed
 	l.queue = l.queue[n:]
 	l.bytes -= size
-	if n == 0 && len(req.Abandoned) == 0 {
-		return nil
-	}
 	return req
 }
 

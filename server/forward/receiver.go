@@ -85,9 +85,12 @@ func (in *incoming) begin(c *forwardv1.Call) {
 		in.answerLocked(c.GetId(), nil, in.r.Overloaded)
 		return
 	}
-	ctx, cancel := context.WithCancel(in.ctx)
+	var ctx context.Context
+	var cancel context.CancelFunc
 	if t := c.GetTimeout(); t != nil {
 		ctx, cancel = context.WithTimeout(in.ctx, t.AsDuration())
+	} else {
+		ctx, cancel = context.WithCancel(in.ctx)
 	}
 	in.calls[c.GetId()] = cancel
 	in.r.Metrics.received.Inc()
