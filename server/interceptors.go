@@ -45,6 +45,9 @@ var (
 		logging.WithLogOnEvents(logging.FinishCall),
 		logging.WithLevels(logLevel),
 		logging.WithDurationField(logging.DurationToDurationField),
+		// The library notes the address of the peer twice for a call within a stream; with
+		// fields of the caller's own, even none, it takes each once.
+		logging.WithFieldsFromContext(func(context.Context) logging.Fields { return nil }),
 		logging.WithDisableLoggingFields(logging.ComponentFieldKey, logging.MethodTypeFieldKey, logging.SystemTag[0]),
 	}
 	onPanic = recovery.WithRecoveryHandler(panicError)

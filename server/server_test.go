@@ -119,6 +119,19 @@ func TestAnswersAreNotLogged(t *testing.T) {
 	}
 }
 
+// A change of leader refuses many calls, which is no news call by call.
+func TestRefusalsForWantOfALeaderAreNotLogged(t *testing.T) {
+	store := newFakeStore()
+	store.fail = raftstore.ErrNoQuorum
+	h := start(t, store)
+	if _, err := h.Acquire(soon(t), acquire(nil)); err == nil {
+		t.Fatal("it was decided")
+	}
+	if lines := h.log.lines(); lines[0] != "" {
+		t.Errorf("got %q", lines)
+	}
+}
+
 func TestUnknownOutcomesDependOnTheRequestID(t *testing.T) {
 	store := newFakeStore()
 	store.fail = raftstore.ErrOutcomeUnknown

@@ -167,14 +167,15 @@ func build(code codes.Code, reason admitv1.ErrorReason, message string, metadata
 	return full
 }
 
-// logLevel is how loudly a call's end is told.
+// logLevel is how loudly a call's end is told. A change of leader is a line of the
+// node's, and metrics count the calls that were refused over it: not one line each.
 func logLevel(code codes.Code) logging.Level {
 	switch code {
-	case codes.OK, codes.Canceled:
+	case codes.OK, codes.Canceled, codes.Unavailable:
 		return logging.LevelDebug
 	case codes.Internal, codes.Unknown, codes.DataLoss:
 		return logging.LevelError
-	case codes.Unavailable, codes.Aborted, codes.ResourceExhausted:
+	case codes.Aborted, codes.ResourceExhausted:
 		return logging.LevelWarn
 	default:
 		return logging.LevelInfo
