@@ -32,8 +32,8 @@ type fakeStore struct {
 	// answer replaces the state's answers, if set.
 	answer func(raftstore.Request) raftstore.Answer
 	// park makes calls wait for their context, as an idle poll does; it is closed
-	// when one waits.
-	park chan struct{}
+	// when one waits, and parted, if set, when it waits no more.
+	park, parted chan struct{}
 	// seen are the requests that arrived.
 	seen []raftstore.Request
 	// waits are the max_wait of the polls that arrived.
@@ -51,9 +51,7 @@ func newFakeStore() *fakeStore {
 
 func (f *fakeStore) Do(ctx context.Context, reqs ...raftstore.Request) ([]raftstore.Answer, error) {
 	if f.park != nil {
-		close(f.park)
-		<-ctx.Done()
-		return nil, ctx.Err()
+		return nil, f.wait(ctx)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,6 +68,15 @@ func (f *fakeStore) Do(ctx context.Context, reqs ...raftstore.Request) ([]raftst
 		answers[i] = f.apply(r)
 	}
 	return answers, nil
+}
+
+func (f *fakeStore) wait(ctx context.Context) error {
+	close(f.park)
+	<-ctx.Done()
+	if f.parted != nil {
+		close(f.parted)
+	}
+	return ctx.Err()
 }
 
 func (f *fakeStore) apply(r raftstore.Request) raftstore.Answer {
@@ -104,7 +111,10 @@ func (f *fakeStore) NextDue(ctx context.Context, req raftstore.Request, maxWait 
 	return answers[0], nil
 }
 
-func (f *fakeStore) ReadPoint(context.Context) (raftstore.ReadPoint, error) {
+func (f *fakeStore) ReadPoint(ctx context.Context) (raftstore.ReadPoint, error) {
+	if f.park != nil {
+		return raftstore.ReadPoint{}, f.wait(ctx)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.ready {

@@ -65,10 +65,16 @@ func (s *forwardService) ReadPoint(ctx context.Context, _ *forwardv1.ReadPointRe
 	}, nil
 }
 
-// readPoint asks the leader for the present.
+// readPoint asks the leader for the present. A question without an answer has done
+// nothing: no leader was found.
 func (r *router) readPoint(ctx context.Context, leader *raftstore.NotLeaderError) (p raftstore.ReadPoint, err error) {
 	answer, err := r.forward(ctx, leader, forwardv1.ForwardService_ReadPoint_FullMethodName, &forwardv1.ReadPointRequest{}, nil)
-	if err != nil {
+	switch {
+	case errors.Is(err, forward.ErrLost) && ctx.Err() != nil:
+		return p, ctx.Err()
+	case errors.Is(err, forward.ErrLost):
+		return p, fmt.Errorf("%w: %v", leader, err)
+	case err != nil:
 		return p, err
 	}
 	var resp forwardv1.ReadPointResponse

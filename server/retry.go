@@ -3,12 +3,12 @@ package server
 import admitv1 "github.com/admitd/admit/proto/admit/v1"
 
 // retrySafe says whether sending a request again has the effect of sending it
-// once. Acquire and NextDue need a request_id for it, a dry run does not. Renew
-// and Release name their permit; Schedule and Unschedule their keys; Pause and
-// Resume a state that is the same twice, and so does ReportDemand. A policy may
-// be applied again only over the revision that it was meant to replace, else it
-// could undo another's in between. Members come and go by their ids. Redrive and PurgeDead take up to a limit each
-// time. All others only read.
+// once. Acquire and NextDue need a request_id for it. Renew and Release name their
+// permit; Schedule and Unschedule their keys; Pause and Resume a state that is the
+// same twice, and so does ReportDemand. A policy may be applied again only over the
+// revision that it was meant to replace, else it could undo another's in between.
+// Members come and go by their ids. Redrive and PurgeDead take up to a limit each
+// time. All others only read, and so does a dry run.
 func retrySafe(req any) bool {
 	switch r := req.(type) {
 	case *admitv1.AcquireRequest:
@@ -25,7 +25,7 @@ func retrySafe(req any) bool {
 	case *admitv1.RedriveRequest, *admitv1.PurgeDeadRequest:
 		return false
 	case *admitv1.ApplyPolicyRequest:
-		return r.ExpectedRevision != nil
+		return r.ExpectedRevision != nil || r.GetDryRun()
 	default:
 		return true
 	}

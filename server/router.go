@@ -65,8 +65,11 @@ func (r *router) close() {
 // elsewhere says whether err means that another node is to answer the call, and
 // which.
 func (r *router) elsewhere(ctx context.Context, err error) (*raftstore.NotLeaderError, bool) {
+	if err == nil || r.forwarder == nil {
+		return nil, false
+	}
 	var leader *raftstore.NotLeaderError
-	if r.forwarder == nil || forwarded(ctx) || !errors.As(err, &leader) || leader.LeaderAddr == "" {
+	if forwarded(ctx) || !errors.As(err, &leader) || leader.LeaderAddr == "" {
 		return nil, false
 	}
 	return leader, !errors.Is(err, raftstore.ErrOutcomeUnknown) && !errors.Is(err, forward.ErrNotSent)
@@ -85,12 +88,12 @@ func (r *router) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	if shorten(m, time.Since(began)) {
 		stop = r.drain.ctx.Done()
 	}
-	// It fails only where nothing can be sent any more, answers neither.
-	_ = grpc.SetTrailer(ctx, metadata.Pairs(leaderTrailer, leader.LeaderAddr))
 	answer, err := r.forward(ctx, leader, info.FullMethod, m, stop)
 	if err != nil {
 		return nil, err
 	}
+	// It fails only where nothing can be sent any more, answers neither.
+	_ = grpc.SetTrailer(ctx, metadata.Pairs(leaderTrailer, leader.LeaderAddr))
 	return encoded(answer), nil
 }
 

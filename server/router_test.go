@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +19,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/admitd/admit/admission"
 	forwardv1 "github.com/admitd/admit/proto/admit/forward/v1"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 	"github.com/admitd/admit/raftstore"
@@ -170,9 +171,13 @@ func TestALeaderThatCanNotBeReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.follow.fail = &raftstore.NotLeaderError{LeaderAddr: gone}
-	_, err = p.Acquire(soon(t), &admitv1.AcquireRequest{Pool: "email", Tenant: "acme"})
+	var trailer metadata.MD
+	_, err = p.Acquire(soon(t), &admitv1.AcquireRequest{Pool: "email", Tenant: "acme"}, grpc.Trailer(&trailer))
 	if got := tell(t, err); got.reason != "NOT_LEADER" || got.meta["leader_addr"] != gone {
 		t.Errorf("got %+v", got)
+	}
+	if got := trailer.Get(leaderTrailer); len(got) != 0 {
+		t.Errorf("nothing was learnt of a leader, and callers are sent to %v", got)
 	}
 	_, err = p.status.QueueHealth(soon(t), &admitv1.QueueHealthRequest{})
 	if got := tell(t, err); got.reason != "NOT_LEADER" {
@@ -184,13 +189,7 @@ func TestALeaderThatCanNotBeReached(t *testing.T) {
 func TestALeaderThatDies(t *testing.T) {
 	for id, want := range map[string]codes.Code{"": codes.Aborted, "r": codes.Unavailable} {
 		p := startPair(t, inPlain)
-		p.lead.park = make(chan struct{})
-		go func() {
-			<-p.lead.park
-			dead, kill := context.WithCancel(t.Context())
-			kill()
-			p.leader.server.Stop(dead)
-		}()
+		p.leaderDies(t)
 		_, err := p.Acquire(soon(t), &admitv1.AcquireRequest{Pool: "email", Tenant: "acme", RequestId: id})
 		if got := tell(t, err); got.code != want || got.reason != "OUTCOME_UNKNOWN" {
 			t.Errorf("with request_id %q: got %+v", id, got)
@@ -198,16 +197,52 @@ func TestALeaderThatDies(t *testing.T) {
 	}
 }
 
+// leaderDies has the leader be killed over the next call.
+func (p *pair) leaderDies(t *testing.T) {
+	p.lead.park = make(chan struct{})
+	go func() {
+		<-p.lead.park
+		dead, kill := context.WithCancel(t.Context())
+		kill()
+		p.leader.server.Stop(dead)
+	}()
+}
+
+// What goes well costs no look at who leads.
+func TestSuccessIsNotAskedWhoLeads(t *testing.T) {
+	p := startPair(t, inPlain)
+	ctx := context.WithValue(t.Context(), identityKey{}, Identity{Name: "acme"})
+	if n := testing.AllocsPerRun(100, func() { p.server.router.elsewhere(ctx, nil) }); n != 0 {
+		t.Errorf("allocates %v times", n)
+	}
+}
+
+// A forwarded call has its line in the leader's log, with each key once.
+func TestForwardedCallsAreLogged(t *testing.T) {
+	p := startPair(t, inPlain)
+	if _, err := p.due.Unschedule(soon(t), &admitv1.UnscheduleRequest{Pool: "email", Tenant: "acme", Key: "nope"}); err == nil {
+		t.Fatal("there was such an entry")
+	}
+	lines := slices.DeleteFunc(p.leader.log.lines(), func(l string) bool { return !strings.Contains(l, "forwarded=true") })
+	if len(lines) != 1 || strings.Count(lines[0], " peer_address=") != 1 || strings.Count(lines[0], " grpc_method=Unschedule") != 1 {
+		t.Errorf("got %q", lines)
+	}
+}
+
 func TestALostCallerIsLostAtTheLeader(t *testing.T) {
 	p := startPair(t, inPlain)
-	p.lead.park = make(chan struct{})
+	p.lead.park, p.lead.parted = make(chan struct{}), make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-p.lead.park; cancel() }()
 	_, err := p.Acquire(ctx, &admitv1.AcquireRequest{Pool: "email", Tenant: "acme"})
 	if status.Code(err) != codes.Canceled {
 		t.Errorf("got %v", err)
 	}
-	p.leader.server.Stop(soon(t)) // returns when nothing waits any more
+	select {
+	case <-p.lead.parted:
+	case <-soon(t).Done():
+		t.Error("the call goes on at the leader")
+	}
 }
 
 // A node that stops has the leader end its waits, and tells what that says.
@@ -331,93 +366,4 @@ type identified struct {
 func (i *identified) Acquire(ctx context.Context, _ *admitv1.AcquireRequest) (*admitv1.AcquireResponse, error) {
 	i.seen <- identityOf(ctx)
 	return &admitv1.AcquireResponse{}, nil
-}
-
-func TestAFollowersReadsMissNothing(t *testing.T) {
-	p := startPair(t, inPlain)
-	p.lead.at, p.lead.index = admission.Instant(time.Hour), 40
-	p.follow.age = 3 * time.Second
-	health, err := p.status.QueueHealth(soon(t), &admitv1.QueueHealthRequest{})
-	if err != nil || health.GetClusterTime().AsDuration() != time.Hour || health.Age != nil {
-		t.Errorf("got %v, %v, want the leader's time", health, err)
-	}
-	if want := (raftstore.ReadPoint{Index: 40, T: p.lead.at, W: p.lead.wall}); len(p.follow.reached) != 1 || p.follow.reached[0] != want {
-		t.Errorf("waited for %v, want %v", p.follow.reached, want)
-	}
-	stale, err := p.status.QueueHealth(soon(t), &admitv1.QueueHealthRequest{Stale: true})
-	if err != nil || stale.GetAge().AsDuration() != 3*time.Second || stale.GetLogIndex() != p.follow.index || len(p.follow.reached) != 1 {
-		t.Errorf("got %v, %v, want what the node has", stale, err)
-	}
-	p.follow.age = admission.Absent
-	if stale, err = p.status.QueueHealth(soon(t), &admitv1.QueueHealthRequest{Stale: true}); err != nil || stale.Age != nil {
-		t.Errorf("got %v, %v, want no age", stale, err)
-	}
-}
-
-// Every read of the API waits for the leader's point, but a stale one.
-func TestAllReadsAskTheLeader(t *testing.T) {
-	p := startPair(t, inPlain)
-	p.follow.apply(raftstore.Request{Op: &admission.Schedule{Pool: "email", Entries: []admission.EntrySpec{{Tenant: "acme", Key: "k", Category: "otp"}}}})
-	first := func(stream interface{ RecvMsg(any) error }, err error, into proto.Message) (proto.Message, error) {
-		if err == nil {
-			err = stream.RecvMsg(into)
-		}
-		return into, err
-	}
-	for name, read := range map[string]func(ctx context.Context, stale bool) (proto.Message, error){
-		"QueueHealth": func(ctx context.Context, stale bool) (proto.Message, error) {
-			return p.status.QueueHealth(ctx, &admitv1.QueueHealthRequest{Stale: stale})
-		},
-		"GetTenant": func(ctx context.Context, stale bool) (proto.Message, error) {
-			return p.status.GetTenant(ctx, &admitv1.GetTenantRequest{Pool: "email", Tenant: "acme", Stale: stale})
-		},
-		"ListTenants": func(ctx context.Context, stale bool) (proto.Message, error) {
-			return p.status.ListTenants(ctx, &admitv1.ListTenantsRequest{Pool: "email", Stale: stale})
-		},
-		"TopShed": func(ctx context.Context, stale bool) (proto.Message, error) {
-			return p.status.TopShed(ctx, &admitv1.TopShedRequest{Pool: "email", Stale: stale})
-		},
-		"Explain": func(ctx context.Context, stale bool) (proto.Message, error) {
-			return p.status.Explain(ctx, &admitv1.ExplainRequest{Pool: "email", Tenant: "acme", Stale: stale})
-		},
-		"GetShedding": func(ctx context.Context, stale bool) (proto.Message, error) {
-			stream, err := p.status.GetShedding(ctx, &admitv1.GetSheddingRequest{Pool: "email", Stale: stale})
-			return first(stream, err, &admitv1.GetSheddingResponse{})
-		},
-		"WatchShedding": func(ctx context.Context, stale bool) (proto.Message, error) {
-			stream, err := p.status.WatchShedding(ctx, &admitv1.WatchSheddingRequest{Pool: "email", Stale: stale, Interval: durationpb.New(time.Minute)})
-			return first(stream, err, &admitv1.WatchSheddingResponse{})
-		},
-		"GetPolicy": func(ctx context.Context, stale bool) (proto.Message, error) {
-			return p.policy.GetPolicy(ctx, &admitv1.GetPolicyRequest{Stale: stale})
-		},
-		"ListEntries": func(ctx context.Context, stale bool) (proto.Message, error) {
-			return p.due.ListEntries(ctx, &admitv1.ListEntriesRequest{Pool: "email", Stale: stale})
-		},
-		"ListDead": func(ctx context.Context, stale bool) (proto.Message, error) {
-			return p.due.ListDead(ctx, &admitv1.ListDeadRequest{Pool: "email", Stale: stale})
-		},
-		"GetEntry": func(ctx context.Context, stale bool) (proto.Message, error) {
-			return p.due.GetEntry(ctx, &admitv1.GetEntryRequest{Pool: "email", Tenant: "acme", Key: "k", Stale: stale})
-		},
-	} {
-		for _, stale := range []bool{false, true} {
-			before := len(p.follow.reached)
-			resp, err := read(soon(t), stale)
-			if err != nil {
-				t.Errorf("%s, stale %v: %v", name, stale, err)
-				continue
-			}
-			if waited := len(p.follow.reached) > before; waited == stale {
-				t.Errorf("%s, stale %v: waited for the leader's point: %v", name, stale, waited)
-			}
-			if age := resp.ProtoReflect().Descriptor().Fields().ByName("age"); age == nil || resp.ProtoReflect().Has(age) != stale {
-				t.Errorf("%s, stale %v: got %v", name, stale, resp)
-			}
-		}
-	}
-	p.follow.fail = raftstore.ErrNoQuorum
-	if _, err := p.status.QueueHealth(soon(t), &admitv1.QueueHealthRequest{}); tell(t, err).reason != "NO_QUORUM" {
-		t.Errorf("got %v without a leader", err)
-	}
 }
