@@ -99,11 +99,19 @@ func (l *load) finish() {
 	}
 }
 
+// health is how the pool stands. It asks until it is told: right after a restart a
+// connection may still know of nothing but a refusal.
 func (l *load) health() *admitv1.PoolHealth {
-	resp, err := l.clients[0].Status().QueueHealth(background, &admitv1.QueueHealthRequest{Pool: pool})
-	if err != nil {
-		l.t.Errorf("ask for the queue's health: %v", err)
-		return nil
+	l.t.Helper()
+	var resp *admitv1.QueueHealthResponse
+	var err error
+	if !harness.Eventually(answerLimit, func() bool {
+		ctx, cancel := context.WithTimeout(background, l.tryLimit)
+		defer cancel()
+		resp, err = l.clients[0].Status().QueueHealth(ctx, &admitv1.QueueHealthRequest{Pool: pool})
+		return err == nil
+	}) {
+		l.t.Fatalf("ask for the queue's health: %v", err)
 	}
 	return resp.GetPools()[0]
 }

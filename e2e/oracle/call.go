@@ -100,8 +100,8 @@ func (r *Recorder) began(c Call) judge.Moment {
 	return r.first[name]
 }
 
-// Calls returns what was written down, and may be called when the clients have
-// stopped.
+// Calls returns what was written down so far. What clients do afterwards does not
+// change it.
 func (r *Recorder) Calls() []Call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
