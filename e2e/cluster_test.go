@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -33,6 +34,7 @@ type trial struct {
 	cluster *harness.Cluster
 	load    *load
 	calls   *oracle.Recorder
+	rng     *rand.Rand
 	// gaps are the times from faults to the first success.
 	gaps []time.Duration
 	// log is what was collected of the log from members that were killed.
@@ -42,22 +44,23 @@ type trial struct {
 // startTrial starts three members and clients of all of them.
 func startTrial(t *testing.T, opts ...harness.ClusterOption) *trial {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts three nodes")
-	}
 	seed := crashSeed(t)
-	tr := &trial{t: t, dir: harness.Folder(t)}
+	tr := &trial{t: t, dir: harness.Folder(t), rng: rand.New(rand.NewPCG(seed, 0))}
 	tr.cluster = harness.StartCluster(t, tr.dir, members, opts...)
 	rec := judge.NewRecorder(time.Now())
 	tr.calls = oracle.NewRecorder(rec.Now)
 	tr.load = &load{t: t, tryLimit: clusterTry, rec: rec}
 	for _, n := range tr.cluster.Nodes {
-		record := client.WithDialOptions(grpc.WithChainUnaryInterceptor(tr.calls.Intercept))
-		tr.load.clients = append(tr.load.clients, n.Dial(record))
+		tr.load.clients = append(tr.load.clients, n.Dial(tr.recording()))
 	}
 	tr.load.start(seed)
 	tr.work()
 	return tr
+}
+
+// recording has the calls of a client written down for the oracle.
+func (tr *trial) recording() client.Option {
+	return client.WithDialOptions(grpc.WithChainUnaryInterceptor(tr.calls.Intercept))
 }
 
 // work lets the clients work until they were answered so often again.
@@ -108,10 +111,11 @@ func (tr *trial) finish() {
 	tr.load.finish()
 	logs := tr.logs()
 	h, calls := tr.load.rec.History(), tr.calls.Calls()
-	objections := judge.Judge(h, crashLimits)
-	objections = append(objections, oracle.Check(logs, calls, oracle.NewCore())...)
-	harness.Figure(tr.t, "%d entries; %d answers, %d of them with permits; %d releases, %d schedules; %d tries had no answer; %d objections",
-		len(logs), len(calls), len(h.Answers), len(h.Releases), len(h.Schedules), tr.load.unknown.Load(), len(objections))
+	judged, checked := judge.Judge(h, crashLimits), oracle.Check(logs, calls, oracle.NewCore())
+	objections := slices.Concat(judged.Objections, checked.Objections)
+	harness.Figure(tr.t, "%d entries; %d answers, %d of them with permits; %d releases, %d schedules; %d tries had no answer",
+		len(logs), len(calls), len(h.Answers), len(h.Releases), len(h.Schedules), tr.load.unknown.Load())
+	harness.Figure(tr.t, "%v; %d locks undecided; %d objections", judged, checked.Undecided, len(objections))
 	for _, o := range objections[:min(len(objections), 20)] {
 		tr.t.Error(o)
 	}

@@ -48,9 +48,6 @@ func crashPolicy(l judge.Limits) *admitv1.Policy {
 // TestKill9 kills the node at random moments under load, again and again on one
 // data directory. What the clients were told must still hold afterwards.
 func TestKill9(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
 	seed := crashSeed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	dir := harness.Folder(t)
@@ -77,12 +74,13 @@ func TestKill9(t *testing.T) {
 	l.finish()
 
 	h := l.rec.History()
-	harness.Figure(t, "%d kills; %d answers with permits, %d releases, %d schedules; %d tries had no answer; at most %v from ready to %d answers",
-		kills, len(h.Answers), len(h.Releases), len(h.Schedules), l.unknown.Load(), slowest, answersBeforeKill)
+	verdict := judge.Judge(h, crashLimits)
+	harness.Figure(t, "%d kills; %d answers with permits, %d releases, %d schedules; %d tries had no answer; at most %v from ready to %d answers; %v",
+		kills, len(h.Answers), len(h.Releases), len(h.Schedules), l.unknown.Load(), slowest, answersBeforeKill, verdict)
 	if l.unknown.Load() == 0 {
 		t.Error("no kill took an answer away: nothing was tested")
 	}
-	objections := judge.Judge(h, crashLimits)
+	objections := verdict.Objections
 	for _, o := range objections[:min(len(objections), 20)] {
 		t.Error(o)
 	}
@@ -95,9 +93,6 @@ func TestKill9(t *testing.T) {
 // TestKill9AtTheFirstStart kills nodes while they lay out their data directory.
 // They must come up on what is there.
 func TestKill9AtTheFirstStart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
 	rng := rand.New(rand.NewPCG(crashSeed(t), 0))
 	dir := harness.Folder(t)
 	for i := range firstStarts {

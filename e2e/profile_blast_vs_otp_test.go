@@ -54,9 +54,6 @@ const (
 // way, the blast is run once more, twice at most. What was refused, lost or
 // doubled is never excused.
 func TestBlastVsOTP(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes minutes")
-	}
 	harness.FindNGINX(t)
 	dir := harness.Folder(t)
 	python := harness.NewPython(t, filepath.Join(dir, "python"))

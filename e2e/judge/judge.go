@@ -37,9 +37,38 @@ type Objection struct {
 // String is the objection in one line.
 func (o Objection) String() string { return o.Rule + ": " + o.What }
 
-// Judge returns what is wrong with a finished history: one in which every
-// permit was released and every schedule worked off.
-func Judge(h History, l Limits) []Objection {
+// Verdict is what a history comes to.
+type Verdict struct {
+	Objections []Objection
+	// Cap is the cap, and Bucket the span of time, that came nearest to its limit.
+	Cap, Bucket Use
+	// Lost are grants, releases and schedules that were acknowledged and forgotten;
+	// Doubled are effects that happened again. Each is an objection too.
+	Lost, Doubled int
+}
+
+// String is the verdict in one line.
+func (v Verdict) String() string {
+	return fmt.Sprintf("admitted/allowed %v in a bucket and %v under a cap; %d lost, %d doubled", v.Bucket, v.Cap, v.Lost, v.Doubled)
+}
+
+// Use is how many were admitted where so many were allowed, 0 where nothing was
+// limited.
+type Use struct{ Admitted, Allowed int64 }
+
+// String is the use as a fraction.
+func (u Use) String() string { return fmt.Sprintf("%d/%d", u.Admitted, u.Allowed) }
+
+// note takes another use of the same kind of limit, and keeps the worse.
+func (u *Use) note(other Use) {
+	if u.Allowed == 0 || other.Admitted*u.Allowed > u.Admitted*other.Allowed {
+		*u = other
+	}
+}
+
+// Judge judges a finished history: one in which every permit was released and every
+// schedule worked off.
+func Judge(h History, l Limits) Verdict {
 	t := newTrial(h, l)
 	for _, rule := range []func(){
 		t.oneAnswerPerRequest,
@@ -54,7 +83,7 @@ func Judge(h History, l Limits) []Objection {
 	} {
 		rule()
 	}
-	return t.objections
+	return t.verdict
 }
 
 // held is a grant with the span in which its client certainly held it: from its
@@ -67,12 +96,12 @@ type held struct {
 
 // trial is a history, looked up by what the rules need.
 type trial struct {
-	h          History
-	limits     Limits
-	held       []*held // one for each token, by the first answer that told it
-	byToken    map[string]*held
-	releases   map[string][]*Release
-	objections []Objection
+	h        History
+	limits   Limits
+	held     []*held // one for each token, by the first answer that told it
+	byToken  map[string]*held
+	releases map[string][]*Release
+	verdict  Verdict
 }
 
 func newTrial(h History, l Limits) *trial {
@@ -101,5 +130,17 @@ func newTrial(h History, l Limits) *trial {
 }
 
 func (t *trial) object(rule, format string, args ...any) {
-	t.objections = append(t.objections, Objection{Rule: rule, What: fmt.Sprintf(format, args...)})
+	t.verdict.Objections = append(t.verdict.Objections, Objection{Rule: rule, What: fmt.Sprintf(format, args...)})
+}
+
+// lost objects to something that was forgotten.
+func (t *trial) lost(rule, format string, args ...any) {
+	t.verdict.Lost++
+	t.object(rule, format, args...)
+}
+
+// doubled objects to an effect that happened again.
+func (t *trial) doubled(rule, format string, args ...any) {
+	t.verdict.Doubled++
+	t.object(rule, format, args...)
 }

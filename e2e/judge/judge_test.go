@@ -98,7 +98,7 @@ func TestJudgeAcceptsWhatMayHappen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := story()
 			change(&h)
-			for _, o := range Judge(h, limits) {
+			for _, o := range Judge(h, limits).Objections {
 				t.Errorf("objects: %v", o)
 			}
 		})
@@ -206,7 +206,7 @@ func TestJudgeObjects(t *testing.T) {
 			h := story()
 			c.change(&h)
 			var all []string
-			for _, o := range Judge(h, limits) {
+			for _, o := range Judge(h, limits).Objections {
 				if o.Rule == c.rule {
 					return
 				}
@@ -214,5 +214,20 @@ func TestJudgeObjects(t *testing.T) {
 			}
 			t.Errorf("doesn't object by the rule %q, but:\n%s", c.rule, strings.Join(all, "\n"))
 		})
+	}
+}
+
+func TestTheVerdictInNumbers(t *testing.T) {
+	h := story()
+	if v := Judge(h, limits); v.Lost != 0 || v.Doubled != 0 || v.Cap != (Use{2, 3}) || v.Bucket != (Use{2, 2}) {
+		t.Errorf("the story comes to %v", v)
+	}
+	h.Schedules = append(h.Schedules, Schedule{Tenant: "a", Key: "k9", Status: created})
+	h.Releases[1].Result = released
+	h.permit(grant("p8", 8, "a"), 2*time.Second, 2*time.Second, 9*time.Second)
+	h.permit(grant("p9", 9, "a"), 2*time.Second, 2*time.Second, 9*time.Second)
+	h.permit(grant("p7", 7, "b"), 2*time.Second, 2*time.Second, 2*time.Second)
+	if v := Judge(h, limits); v.Lost != 1 || v.Doubled != 1 || v.Cap != (Use{2, 2}) || v.Bucket != (Use{3, 2}) {
+		t.Errorf("a lost schedule, a doubled release, a full cap and a bucket that overflows come to %v", v)
 	}
 }

@@ -28,13 +28,13 @@ func (t *trial) oneAnswerPerRequest() {
 		told, now := tokens(f.Grants), tokens(a.Grants)
 		for token := range now {
 			if !told[token] {
-				t.object(rule, "request %s was granted %s and, asked again, %v", a.RequestID, token, slices.Sorted(maps.Keys(told)))
+				t.doubled(rule, "request %s was granted %s and, asked again, %v", a.RequestID, token, slices.Sorted(maps.Keys(told)))
 			}
 		}
 		for token := range told {
 			stillHeld := !a.Claims || t.byToken[token].to >= a.Got
 			if stillHeld && !now[token] {
-				t.object(rule, "request %s was granted %s, which is missing when asked again", a.RequestID, token)
+				t.lost(rule, "request %s was granted %s, which is missing when asked again", a.RequestID, token)
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (t *trial) noGrantIsLost() {
 		case r == nil:
 			t.object(rule, "permit %s was never released: the history is not finished", p.Token)
 		case r.Result == admitv1.LeaseResult_LEASE_RESULT_LEASE_LOST && r.LastSent < p.asked+p.TTL:
-			t.object(rule, "permit %s of %s was lost %v after it was asked for, with a time to live of %v", p.Token, p.Tenant, r.LastSent-p.asked, p.TTL)
+			t.lost(rule, "permit %s of %s was lost %v after it was asked for, with a time to live of %v", p.Token, p.Tenant, r.LastSent-p.asked, p.TTL)
 		case r.Result == admitv1.LeaseResult_LEASE_RESULT_CANCELLED:
 			t.object(rule, "permit %s of %s was cancelled, but nobody unscheduled its entry", p.Token, p.Tenant)
 		}
@@ -77,7 +77,7 @@ func (t *trial) oneReleasePerGrant() {
 			switch r.Result {
 			case admitv1.LeaseResult_LEASE_RESULT_RELEASED:
 				if i > 0 {
-					t.object(rule, "permit %s was released again: the acknowledged release before was lost", token)
+					t.doubled(rule, "permit %s was released again: the acknowledged release before was lost", token)
 				}
 			case admitv1.LeaseResult_LEASE_RESULT_ALREADY_RELEASED:
 				if i == 0 && r.Unknown == 0 {
@@ -85,7 +85,7 @@ func (t *trial) oneReleasePerGrant() {
 				}
 			default:
 				if i > 0 {
-					t.object(rule, "permit %s was released and is now %v", token, r.Result)
+					t.lost(rule, "permit %s was released and is now %v", token, r.Result)
 				}
 			}
 		}
@@ -94,18 +94,24 @@ func (t *trial) oneReleasePerGrant() {
 
 // capsHold: clients never hold more permits than the caps allow.
 func (t *trial) capsHold() {
-	const rule = "caps hold"
-	if n, at := mostHeld(t.held); t.limits.PoolActive > 0 && n > t.limits.PoolActive {
-		t.object(rule, "%d permits were held at %v, %d are allowed", n, at, t.limits.PoolActive)
-	}
+	t.capHolds("all", t.held, t.limits.PoolActive)
 	byTenant := map[string][]*held{}
 	for _, p := range t.held {
 		byTenant[p.Tenant] = append(byTenant[p.Tenant], p)
 	}
 	for tenant, ps := range byTenant {
-		if n, at := mostHeld(ps); t.limits.TenantActive > 0 && n > t.limits.TenantActive {
-			t.object(rule, "%s held %d permits at %v, %d are allowed", tenant, n, at, t.limits.TenantActive)
-		}
+		t.capHolds(tenant, ps, t.limits.TenantActive)
+	}
+}
+
+func (t *trial) capHolds(who string, ps []*held, allowed int) {
+	if allowed == 0 {
+		return
+	}
+	n, at := mostHeld(ps)
+	t.verdict.Cap.note(Use{int64(n), int64(allowed)})
+	if n > allowed {
+		t.object("caps hold", "%s held %d permits at %v, %d are allowed", who, n, at, allowed)
 	}
 }
 
@@ -147,7 +153,9 @@ func (t *trial) bucketHolds() {
 			}
 			n++
 			span := p.from - begin
-			if allowed := t.limits.Capacity + int64(span)*t.limits.Refill/int64(t.limits.Period); n > allowed {
+			allowed := t.limits.Capacity + int64(span)*t.limits.Refill/int64(t.limits.Period)
+			t.verdict.Bucket.note(Use{n, allowed})
+			if n > allowed {
 				t.object(rule, "%d permits within %v from %v, %d are allowed", n, span, begin, allowed)
 				return
 			}
@@ -195,7 +203,7 @@ func (t *trial) claims() map[entryID][]*held {
 func (t *trial) entriesAreClaimedOneAtATime() {
 	for id, ps := range t.claims() {
 		if n, at := mostHeld(ps); n > 1 {
-			t.object("entries are claimed one at a time", "%s/%s was held %d times at %v", id.tenant, id.key, n, at)
+			t.doubled("entries are claimed one at a time", "%s/%s was held %d times at %v", id.tenant, id.key, n, at)
 		}
 	}
 }
@@ -263,9 +271,9 @@ func (t *trial) everyScheduleIsDoneOnce() {
 	for id := range answered {
 		switch {
 		case done[id] == 0:
-			t.object(rule, "%s/%s was scheduled and never done", id.tenant, id.key)
+			t.lost(rule, "%s/%s was scheduled and never done", id.tenant, id.key)
 		case done[id] > lives[id], late[id] > 1:
-			t.object(rule, "%s/%s was done %d times, %d of them after its schedule was answered; it was created at most %d times", id.tenant, id.key, done[id], late[id], lives[id])
+			t.doubled(rule, "%s/%s was done %d times, %d of them after its schedule was answered; it was created at most %d times", id.tenant, id.key, done[id], late[id], lives[id])
 		}
 	}
 	for id := range t.claims() {

@@ -55,13 +55,21 @@ type trial struct {
 	decisions map[place]decision
 	ends      map[place]admission.WaitEnd
 	// waited are the operations that began waits.
-	waited     map[admission.WaiterKey]admission.Op
-	objections []judge.Objection
+	waited  map[admission.WaiterKey]admission.Op
+	verdict Verdict
 }
 
-// Check returns what is wrong with a run: with the log as one member has it, from
-// its first entry on, and with the answers to calls.
-func Check(log []logline.Line, calls []Call, m Model) []judge.Objection {
+// Verdict is what a run comes to.
+type Verdict struct {
+	Objections []judge.Objection
+	// Undecided are the locks of which nobody can say within the time whether their
+	// history has an order. The log was checked all the same.
+	Undecided int
+}
+
+// Check judges a run: the log as one member has it, from its first entry on, and the
+// answers to calls.
+func Check(log []logline.Line, calls []Call, m Model) Verdict {
 	t := &trial{calls: calls, decisions: map[place]decision{}, ends: map[place]admission.WaitEnd{}, waited: map[admission.WaiterKey]admission.Op{}}
 	for _, l := range log {
 		results, ends := m.Apply(l.Entry)
@@ -79,11 +87,11 @@ func Check(log []logline.Line, calls []Call, m Model) []judge.Objection {
 	t.effectsHappenOnce()
 	t.orderIsReal()
 	t.locksAreLinearizable()
-	return t.objections
+	return t.verdict
 }
 
 func (t *trial) object(rule, format string, args ...any) {
-	t.objections = append(t.objections, judge.Objection{Rule: rule, What: fmt.Sprintf(format, args...)})
+	t.verdict.Objections = append(t.verdict.Objections, judge.Objection{Rule: rule, What: fmt.Sprintf(format, args...)})
 }
 
 // effectsHappenOnce: of all calls with one request id one was granted something,

@@ -63,7 +63,7 @@ func run(t *testing.T) ([]logline.Line, []Call) {
 
 func TestWhatWentWellIsNotObjectedTo(t *testing.T) {
 	log, calls := run(t)
-	for _, o := range Check(log, calls, NewCore()) {
+	for _, o := range Check(log, calls, NewCore()).Objections {
 		t.Error(o)
 	}
 }
@@ -103,7 +103,7 @@ func TestEachLieIsObjectedTo(t *testing.T) {
 		t.Run(lie.name, func(t *testing.T) {
 			log, calls := run(t)
 			log = lie.tell(log, calls)
-			for _, o := range Check(log, calls, NewCore()) {
+			for _, o := range Check(log, calls, NewCore()).Objections {
 				if o.Rule == lie.rule {
 					return
 				}
@@ -136,7 +136,7 @@ func TestAnEffectThatHappensTwiceIsObjectedTo(t *testing.T) {
 	log = append(log, logline.Line{Term: 1, Entry: admission.Entry{
 		Index: last.Index + 1, T: last.T, W: last.W, Ops: []admission.Op{&again},
 	}})
-	for _, o := range Check(log, calls[:0], forgetful{NewCore()}) {
+	for _, o := range Check(log, calls[:0], forgetful{NewCore()}).Objections {
 		if o.Rule == "effects happen once" && strings.Contains(o.What, "one") {
 			return
 		}
