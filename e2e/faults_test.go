@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -49,6 +48,16 @@ func TestFaults(t *testing.T) {
 	tr.work()
 	tr.fault("its end", c.Net.Heal)
 
+	leader = c.Leader()
+	tr.fault("a slow network", func() {
+		tr.oneWay(leader, func(from, to int) {
+			c.Net.Delay(from, to, slowLink)
+			c.Net.Delay(to, from, slowLink)
+		})
+	})
+	tr.work()
+	tr.fault("its end", c.Net.Heal)
+
 	tr.storm()
 
 	began := time.Now()
@@ -72,6 +81,10 @@ func TestFaults(t *testing.T) {
 // killed.
 const allReadyLimit = 10 * time.Second
 
+// slowLink is how late all between a leader and the others comes in a slow network:
+// a round trip is twice that.
+const slowLink = 50 * time.Millisecond
+
 // oneWay does something to each way from a member to another.
 func (tr *trial) oneWay(member int, do func(from, to int)) {
 	for other := range tr.cluster.Nodes {
@@ -94,7 +107,7 @@ func (tr *trial) storm() {
 	calls := tr.calls.Calls()
 	again := make(chan proto.Message, stormCalls)
 	for range stormCalls {
-		c := calls[rand.IntN(len(calls))]
+		c := calls[tr.rng.IntN(len(calls))]
 		switch resp := c.Response.(type) {
 		case *admitv1.AcquireResponse:
 			if resp.GetDecision().GetPermit() != nil { // a refusal may be a grant by now

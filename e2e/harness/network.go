@@ -22,11 +22,8 @@ type Network struct {
 	mu        sync.Mutex
 	closed    bool
 	listeners []net.Listener
-	// conns are the open connections, with who talks to whom; clients have noMember.
-	conns map[net.Conn][2]int
-	// refused are the pairs that can't connect.
-	refused map[[2]int]bool
-	serving sync.WaitGroup
+	conns     map[net.Conn]bool // those that are open
+	serving   sync.WaitGroup
 }
 
 const (
@@ -41,7 +38,7 @@ const (
 func memberIP(i int) string { return fmt.Sprintf("127.0.0.%d", firstMember+i) }
 
 func newNetwork(t testing.TB, members int) *Network {
-	n := &Network{t: t, conns: map[net.Conn][2]int{}, refused: map[[2]int]bool{}}
+	n := &Network{t: t, conns: map[net.Conn]bool{}}
 	for range members {
 		row := make([]*way, members)
 		for to := range row {
@@ -77,8 +74,7 @@ func (n *Network) proxy(member int, addr string) string {
 
 func (n *Network) serve(conn net.Conn, to int, addr string) {
 	defer conn.Close()
-	from := n.memberOf(conn)
-	if !n.keep(conn, from, to) {
+	if !n.keep(conn) {
 		return
 	}
 	defer n.drop(conn)
@@ -87,12 +83,12 @@ func (n *Network) serve(conn net.Conn, to int, addr string) {
 		return // it is down: whoever dialed sees the connection end
 	}
 	defer up.Close()
-	if !n.keep(up, from, to) {
+	if !n.keep(up) {
 		return
 	}
 	defer n.drop(up)
 	there, back := newWay(), newWay()
-	if from != noMember {
+	if from := n.memberOf(conn); from != noMember {
 		there, back = n.ways[from][to], n.ways[to][from]
 	}
 	relay(conn, up, there, back)
@@ -111,13 +107,13 @@ func (n *Network) memberOf(conn net.Conn) int {
 	return noMember
 }
 
-func (n *Network) keep(conn net.Conn, from, to int) bool {
+func (n *Network) keep(conn net.Conn) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.closed || n.refused[pair(from, to)] {
+	if n.closed {
 		return false
 	}
-	n.conns[conn] = pair(from, to)
+	n.conns[conn] = true
 	return true
 }
 
@@ -126,8 +122,6 @@ func (n *Network) drop(conn net.Conn) {
 	defer n.mu.Unlock()
 	delete(n.conns, conn)
 }
-
-func pair(a, b int) [2]int { return [2]int{min(a, b), max(a, b)} }
 
 // Hold keeps back what one member sends another: the one-way fault.
 func (n *Network) Hold(from, to int) { n.ways[from][to].set(true, 0) }
@@ -145,23 +139,8 @@ func (n *Network) Isolate(member int) {
 	}
 }
 
-// Cut ends the connections between two members and refuses new ones.
-func (n *Network) Cut(a, b int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.refused[pair(a, b)] = true
-	for conn, of := range n.conns {
-		if of == pair(a, b) {
-			_ = conn.Close()
-		}
-	}
-}
-
 // Heal ends all disturbance.
 func (n *Network) Heal() {
-	n.mu.Lock()
-	clear(n.refused)
-	n.mu.Unlock()
 	for _, row := range n.ways {
 		for _, w := range row {
 			w.set(false, 0)
