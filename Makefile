@@ -84,7 +84,7 @@ e2e: ## run the real binaries against real workers (needs Python and nginx)
 KILLS ?= 200
 
 .PHONY: faults
-faults: ## put clusters through faults for long: KILLS (200) leader kills, transfers, rolling restart, a million entries
+faults: ## the tests of clusters under faults at full size: KILLS (200) leader kills, transfers, rolling restart, a million entries
 	ADMIT_E2E_KILLS=$(KILLS) go test -count=1 -v -timeout 2h -run '^(TestLeaderKills|TestTransfers|TestRollingRestart|TestReadyWithManyEntries|TestFaults|TestWrongClock)$$' ./e2e
 
 .PHONY: lint

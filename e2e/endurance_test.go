@@ -17,43 +17,57 @@ import (
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
-// killsEnv says how many leaders are killed in a row. Without it the tests of this
-// file, which take long, don't run: `make faults` runs them.
+// killsEnv says how many leaders are killed in a row. With it the tests of this file
+// run at their full size, as `make faults` has them; without it they are small.
 const killsEnv = "ADMIT_E2E_KILLS"
 
-func endurance(t *testing.T) (kills int) {
+// endurance is how long the tests of this file go on.
+type endurance struct{ kills, transfers, entries int }
+
+func enduranceOf(t *testing.T) endurance {
 	t.Helper()
 	text := os.Getenv(killsEnv)
 	if text == "" {
-		t.Skip("takes long: make faults runs it")
+		return endurance{kills: 1, transfers: 2, entries: 10_000}
 	}
 	kills, err := strconv.Atoi(text)
 	if err != nil {
 		t.Fatalf("%s: %v", killsEnv, err)
 	}
-	return kills
+	return endurance{kills: kills, transfers: 20, entries: 1_000_000}
 }
 
-// killsPerCluster bounds what one history holds.
-const killsPerCluster = 25
+const (
+	// killsPerCluster and transfersPerCluster bound what one history holds: the oracle
+	// wants the log from its first entry on, and a long one is replaced by snapshots.
+	killsPerCluster     = 25
+	transfersPerCluster = 10
+)
 
-// TestLeaderKills kills one leader after the other.
-func TestLeaderKills(t *testing.T) {
-	kills := endurance(t)
-	var gaps []time.Duration
-	for left := kills; left > 0; left -= killsPerCluster {
+// inClusters does something so many times, a few times in each cluster.
+func inClusters(t *testing.T, times, inEach int, do func(tr *trial, times int)) {
+	t.Helper()
+	for left := times; left > 0; left -= inEach {
 		t.Run(fmt.Sprintf("%d to go", left), func(t *testing.T) {
 			tr := startTrial(t)
-			for range min(left, killsPerCluster) {
-				leader := tr.cluster.Leader()
-				tr.fault("kill -9 of the leader", tr.cluster.Nodes[leader].Kill)
-				tr.collect(tr.cluster.Nodes[leader])
-				tr.restart(leader)
-			}
-			gaps = append(gaps, tr.gaps...)
+			do(tr, min(left, inEach))
 			tr.finish()
 		})
 	}
+}
+
+// TestLeaderKills kills one leader after the other.
+func TestLeaderKills(t *testing.T) {
+	var gaps []time.Duration
+	inClusters(t, enduranceOf(t).kills, killsPerCluster, func(tr *trial, kills int) {
+		for range kills {
+			leader := tr.cluster.Leader()
+			tr.fault("kill -9 of the leader", tr.cluster.Nodes[leader].Kill)
+			tr.collect(tr.cluster.Nodes[leader])
+			tr.restart(leader)
+		}
+		gaps = append(gaps, tr.gaps...)
+	})
 	p50 := judge.Percentile(gaps, 0.5)
 	harness.Figure(t, "%d leader kills: first success p50 %v, max %v", len(gaps), p50, judge.Percentile(gaps, 1))
 	if p50 > killMedian {
@@ -68,15 +82,16 @@ const (
 	plannedLimit = 1500 * time.Millisecond
 	// betweenTransfers is the time between two.
 	betweenTransfers = 2 * time.Second
-	transfers        = 20
 )
 
-// planned does something that hands the lead over, with a Go client at work that
-// must not see an error, and bounds the longest time in which nothing was decided.
-func (tr *trial) planned(name string, do func()) {
+// planned does something that hands the lead over, with Go clients at work that must
+// not see an error: one of each node, and one that follows the leader. It bounds and
+// returns the longest time in which nothing was decided.
+func (tr *trial) planned(name string, do func()) (silence time.Duration) {
 	tr.t.Helper()
 	ctx, stop := context.WithCancel(background)
 	var working sync.WaitGroup
+	working.Go(func() { tr.steady(ctx, tr.cluster.Dial(tr.recording()), "following") })
 	for i, c := range tr.load.clients {
 		working.Go(func() { tr.steady(ctx, c, fmt.Sprintf("steady-%d", i)) })
 	}
@@ -85,11 +100,12 @@ func (tr *trial) planned(name string, do func()) {
 	tr.recovers(name, tr.load.rec.Now())
 	stop()
 	working.Wait()
-	silence := tr.calls.LongestSilence(from, tr.load.rec.Now())
+	silence = tr.calls.LongestSilence(from, tr.load.rec.Now())
 	harness.Figure(tr.t, "%s: nothing was decided for at most %v", name, silence.Round(time.Millisecond))
 	if silence > plannedLimit {
 		tr.t.Errorf("%s: nothing was decided for %v, at most %v is allowed", name, silence, plannedLimit)
 	}
+	return silence
 }
 
 // steady asks and releases until ctx ends, as programs do that use the Go client.
@@ -109,25 +125,31 @@ func (tr *trial) steady(ctx context.Context, c *client.Client, tenant string) {
 
 // TestTransfers hands the lead on every two seconds.
 func TestTransfers(t *testing.T) {
-	endurance(t)
-	tr := startTrial(t)
-	tr.planned(fmt.Sprintf("%d transfers", transfers), func() {
-		for range transfers {
-			ctx, cancel := context.WithTimeout(background, answerLimit)
-			_, err := tr.load.clients[tr.cluster.Leader()].Cluster().Transfer(ctx, &admitv1.TransferRequest{})
-			cancel()
-			if err != nil {
-				t.Errorf("hand the lead on: %v", err)
+	all, longest := enduranceOf(t).transfers, time.Duration(0)
+	inClusters(t, all, transfersPerCluster, func(tr *trial, transfers int) {
+		longest = max(longest, tr.planned(fmt.Sprintf("%d transfers", transfers), func() {
+			for range transfers {
+				tr.transfer()
+				pause(betweenTransfers)
 			}
-			pause(betweenTransfers)
-		}
+		}))
 	})
-	tr.finish()
+	harness.Figure(t, "%d transfers: nothing was decided for at most %v", all, longest.Round(time.Millisecond))
+}
+
+// transfer hands the lead on.
+func (tr *trial) transfer() {
+	tr.t.Helper()
+	ctx, cancel := context.WithTimeout(background, answerLimit)
+	defer cancel()
+	_, err := tr.load.clients[tr.cluster.Leader()].Cluster().Transfer(ctx, &admitv1.TransferRequest{})
+	if err != nil {
+		tr.t.Errorf("hand the lead on: %v", err)
+	}
 }
 
 // TestRollingRestart restarts every member in order, the leader last.
 func TestRollingRestart(t *testing.T) {
-	endurance(t)
 	tr := startTrial(t)
 	leader := tr.cluster.Leader()
 	for i := range tr.cluster.Nodes {
@@ -141,14 +163,13 @@ func TestRollingRestart(t *testing.T) {
 }
 
 const (
-	manyEntries  = 1_000_000
 	entryBatch   = 1000
 	entryTenants = 100
 )
 
 // TestReadyWithManyEntries kills all members when they hold many entries.
 func TestReadyWithManyEntries(t *testing.T) {
-	endurance(t)
+	manyEntries := enduranceOf(t).entries
 	c := harness.StartCluster(t, harness.Folder(t), members)
 	api := c.Nodes[c.Leader()].Dial()
 	_, err := api.Policy().ApplyPolicy(background, &admitv1.ApplyPolicyRequest{Policy: crashPolicy(crashLimits)})

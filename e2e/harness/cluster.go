@@ -24,13 +24,15 @@ type Cluster struct {
 	t     testing.TB
 	Nodes []*Node
 	Net   *Network
+	// advertised are the addresses of the members' APIs, behind their proxies.
+	advertised []string
 }
 
 // ClusterOption changes how StartCluster sets the members up.
 type ClusterOption func(*Node)
 
 // StartCluster starts so many members, whose data and logs are in dir, and waits
-// until one leads.
+// until all of them serve.
 func StartCluster(t testing.TB, dir string, members int, opts ...ClusterOption) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, Net: newNetwork(t, members)}
@@ -42,9 +44,11 @@ func StartCluster(t testing.TB, dir string, members int, opts ...ClusterOption) 
 		n.addr = n.grpcAddr
 		peer := freeAddr(t, memberIP(i))
 		peers[i] = c.Net.proxy(i, peer)
+		api := c.Net.proxy(i, n.grpcAddr)
+		c.advertised = append(c.advertised, api)
 		name := filepath.Join(certs, memberName(i))
 		n.settings = []string{
-			"--peer-addr", peer, "--peer-advertise", peers[i], "--grpc-advertise", c.Net.proxy(i, n.grpcAddr),
+			"--peer-addr", peer, "--peer-advertise", peers[i], "--grpc-advertise", api,
 			"--bootstrap-expect", strconv.Itoa(members),
 			"--peer-ca", filepath.Join(certs, "ca.crt"), "--peer-cert", name + ".crt", "--peer-key", name + ".key",
 		}
@@ -57,7 +61,9 @@ func StartCluster(t testing.TB, dir string, members int, opts ...ClusterOption) 
 		n.settings = append(n.settings, "--join", strings.Join(peers, ","))
 		n.Launch()
 	}
-	c.Leader()
+	for _, n := range c.Nodes {
+		n.AwaitReady(foundLimit)
+	}
 	return c
 }
 
@@ -137,9 +143,14 @@ func (c *Cluster) leaderSeenBy(i int) string {
 // Follower returns a member that does not lead, while all is well.
 func (c *Cluster) Follower() int { return (c.Leader() + 1) % len(c.Nodes) }
 
-// Stop shuts all members down in order.
-func (c *Cluster) Stop() {
-	for _, n := range c.Nodes {
-		n.Stop()
+// Dial returns a client that knows where all members tell clients to go, and follows
+// the leader. It is closed at the test's end.
+func (c *Cluster) Dial(opts ...client.Option) *client.Client {
+	c.t.Helper()
+	api, err := client.Dial(strings.Join(c.advertised, ","), opts...)
+	if err != nil {
+		c.t.Fatal(err)
 	}
+	c.t.Cleanup(func() { _ = api.Close() })
+	return api
 }
