@@ -115,6 +115,7 @@ func (tr *trial) finish() {
 	objections := slices.Concat(judged.Objections, checked.Objections)
 	harness.Figure(tr.t, "%d entries; %d answers, %d of them with permits; %d releases, %d schedules; %d tries had no answer",
 		len(logs), len(calls), len(h.Answers), len(h.Releases), len(h.Schedules), tr.load.unknown.Load())
+	tr.bothCores(logs)
 	harness.Figure(tr.t, "%v; %d locks undecided; %d objections", judged, checked.Undecided, len(objections))
 	for _, o := range objections[:min(len(objections), 20)] {
 		tr.t.Error(o)

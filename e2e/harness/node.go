@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -199,45 +197,4 @@ func serves(addr string) bool {
 	defer c.Close()
 	resp, err := grpc_health_v1.NewHealthClient(c.Conn()).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 	return err == nil && resp.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING
-}
-
-var builds sync.Map // from program and flags to func() (string, error), which builds once
-
-// Binary returns the path of one of the module's programs, built once for each set
-// of flags in a run of a test binary. RemoveBinaries removes it.
-func Binary(t testing.TB, program string, flags ...string) string {
-	t.Helper()
-	build, _ := builds.LoadOrStore(strings.Join(append([]string{program}, flags...), " "), sync.OnceValues(func() (string, error) {
-		root, err := findRoot()
-		if err != nil {
-			return "", err
-		}
-		dir, err := os.MkdirTemp("", "admit-build-")
-		if err != nil {
-			return "", err
-		}
-		path := filepath.Join(dir, program)
-		args := append([]string{"build", "-o", path}, flags...)
-		cmd := exec.Command("go", append(args, "./cmd/"+program)...)
-		cmd.Dir = root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return path, fmt.Errorf("build %s: %w\n%s", program, err, out)
-		}
-		return path, nil
-	}))
-	path, err := build.(func() (string, error))()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// RemoveBinaries removes what was built for the tests of this run.
-func RemoveBinaries() {
-	builds.Range(func(_, build any) bool {
-		if path, _ := build.(func() (string, error))(); path != "" {
-			_ = os.RemoveAll(filepath.Dir(path))
-		}
-		return true
-	})
 }
