@@ -214,15 +214,3 @@ func TestAMemberThatIsFarBehindGetsASnapshot(t *testing.T) {
 }
 
 func (n *node) raftLastIndex() (uint64, error) { return lastIndex(n.cfg.Dir + "/" + walDir) }
-
-// A leader that was stopped, and goes on, does not answer from what it knew then.
-func TestALeaderThatWasStoppedAsksTheOthersFirst(t *testing.T) {
-	m := startCluster(t, 3).leader().cluster
-	now := time.Now()
-	if !m.leaseHolds(now) {
-		t.Error("the lease of a leader does not hold")
-	}
-	if m.leaseHolds(now.Add(2 * testElectionTimeout)) {
-		t.Error("the lease holds though nobody was heard of")
-	}
-}

@@ -22,6 +22,9 @@ func (s *Store) lead(leading <-chan bool) {
 			end()
 			end = func() {}
 		case leads := <-leading:
+			if !leads {
+				s.noteLost()
+			}
 			// Two times true in a row are a loss that went by unseen, and a gain.
 			end()
 			end = func() {}

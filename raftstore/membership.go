@@ -30,6 +30,8 @@ type membership struct {
 	met atomic.Bool
 	// lease is until when leaseHolds is known to be true.
 	lease atomic.Pointer[time.Time]
+	// led is the last time that this node led; nil if it has not yet.
+	led atomic.Pointer[lead]
 	// comparing is taken while digests are compared.
 	comparing chan struct{}
 

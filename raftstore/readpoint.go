@@ -72,20 +72,6 @@ func (s *Store) until(ctx context.Context, ok func() bool) error {
 	}
 }
 
-// Age returns how long ago this node last heard how far the cluster is: 0 where it
-// leads, and admission.Absent where it never has.
-func (s *Store) Age() time.Duration {
-	r := s.running()
-	if s.term.Load() != nil {
-		return 0
-	}
-	if r == nil || r.LastContact().IsZero() {
-		return admission.Absent
-	}
-	last := r.LastContact()
-	return max(0, time.Since(last)) // raft reads the system's clock
-}
-
 // steps tells those who wait that the fsm has come further.
 type steps struct {
 	mu sync.Mutex
@@ -176,8 +162,20 @@ func (cs *confirms) run(s *Store) {
 			return
 		}
 		cs.mu.Unlock()
-		c.err = s.raft.VerifyLeader().Error()
+		c.err = s.confirmLead()
 		close(c.done)
+	}
+}
+
+// confirmLead returns nil if a quorum took this node for the leader after the call
+// began. Raft counts the answers to heartbeats that were under way before, too.
+func (s *Store) confirmLead() error {
+	asked := time.Now()
+	for {
+		err := s.raft.VerifyLeader().Error()
+		if err != nil || s.cluster == nil || !s.cluster.confirmed(time.Now()).Before(asked) {
+			return err
+		}
 	}
 }
 

@@ -5,11 +5,14 @@ import (
 	"time"
 )
 
-// Book is where nodes are, as they themselves said last, and when each was last
-// heard. Its methods may be called by several goroutines at once.
+// Book is where nodes are, as they themselves said last, when each was last heard,
+// and when it last followed this node. Its methods may be called by several
+// goroutines at once.
 type Book struct {
 	mu    sync.Mutex
 	pages map[string]page
+	// confirmed has the members that this node sent entries to as their leader.
+	confirmed map[string]time.Time
 }
 
 type page struct {
@@ -46,6 +49,27 @@ func (b *Book) heard(nodeID string) {
 	if p, ok := b.pages[nodeID]; ok {
 		p.heard = time.Now()
 		b.pages[nodeID] = p
+	}
+}
+
+// Confirmed returns the last moment after which a member is known to have still taken
+// this node for the leader; zero if it never has. That it was heard says nothing of
+// the kind: it may have been in the name of another leader.
+func (b *Book) Confirmed(nodeID string) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.confirmed[nodeID]
+}
+
+// confirm notes that a member did what this node asked as its leader at sent.
+func (b *Book) confirm(nodeID string, sent time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.confirmed == nil || len(b.confirmed) >= maxPages {
+		b.confirmed = make(map[string]time.Time)
+	}
+	if sent.After(b.confirmed[nodeID]) {
+		b.confirmed[nodeID] = sent
 	}
 }
 

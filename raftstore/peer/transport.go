@@ -58,11 +58,17 @@ func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 // EncodePeer returns the address as the configuration has it.
 func (t *Transport) EncodePeer(_ raft.ServerID, addr raft.ServerAddress) []byte { return []byte(addr) }
 
-// AppendEntries sends entries, or a heartbeat.
+// AppendEntries sends entries, or a heartbeat. Who takes them follows this node, at
+// the moment when they were sent at least: the answer may have waited for long.
 func (t *Transport) AppendEntries(
 	id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse,
 ) error {
-	return t.heard(id, t.NetworkTransport.AppendEntries(id, t.target(id, addr), args, resp))
+	sent := time.Now()
+	err := t.heard(id, t.NetworkTransport.AppendEntries(id, t.target(id, addr), args, resp))
+	if err == nil && resp.Success && resp.Term <= args.Term {
+		t.book.confirm(string(id), sent)
+	}
+	return err
 }
 
 // RequestVote asks for a vote.

@@ -85,6 +85,44 @@ func TestMembersAreFoundWhereTheySaidLast(t *testing.T) {
 	}
 }
 
+// Only who took entries has confirmed a leader, and no later than they were sent.
+func TestWhatConfirmsALeader(t *testing.T) {
+	t1, t2, p2 := pair(t)
+	send := func(answer raft.AppendEntriesResponse, before func()) {
+		t.Helper()
+		go func() {
+			rpc := <-t2.Consumer()
+			before()
+			rpc.Respond(&answer, nil)
+		}()
+		var resp raft.AppendEntriesResponse
+		if err := t1.AppendEntries("n2-b", Target("n2-b", p2.addr()), &raft.AppendEntriesRequest{Term: 7}, &resp); err != nil {
+			t.Fatal(err)
+		}
+	}
+	confirmed := func() time.Time { return t1.book.Confirmed("n2-b") }
+	at := func() {}
+	send(raft.AppendEntriesResponse{Term: 8}, at)
+	send(raft.AppendEntriesResponse{Term: 8, Success: true}, at)
+	send(raft.AppendEntriesResponse{Term: 7}, at)
+	t1.book.note(Address{NodeID: "n2-b", PeerAddr: p2.addr()})
+	t1.book.heard("n2-b")
+	if got := confirmed(); !got.IsZero() {
+		t.Errorf("who refused, or called, has confirmed at %v", got)
+	}
+	var arrived time.Time
+	send(raft.AppendEntriesResponse{Term: 7, Success: true}, func() { arrived = time.Now() })
+	first := confirmed()
+	if first.IsZero() || first.After(arrived) {
+		t.Errorf("confirmed at %v what arrived at %v", first, arrived)
+	}
+	t1.book.note(Address{NodeID: "n2-b", PeerAddr: p2.addr()})
+	send(raft.AppendEntriesResponse{Term: 8}, at)
+	if got := confirmed(); got != first {
+		t.Errorf("what confirms nothing moved it from %v to %v", first, got)
+	}
+}
+
 // Raft reads a snapshot to its end, however long that takes.
 func TestASnapshotThatStopsIsCutOff(t *testing.T) {
 	t1, t2, p2 := pair(t)
