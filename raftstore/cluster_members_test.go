@@ -116,24 +116,6 @@ func TestAWipedDiskIsAnotherNode(t *testing.T) {
 	c.agree()
 }
 
-func TestAMemberIsFoundWhereItMovesTo(t *testing.T) {
-	c := startCluster(t, 3)
-	moved := c.follower()
-	moved.kill()
-	l := listen(t, "127.0.0.1:0")
-	moved.cfg.Cluster.Listener, moved.cfg.Cluster.Advertise = l, l.Addr().String()
-	moved.begin()
-	c.eventually("the cluster knows its address", func() bool {
-		for _, server := range c.leader().servers() {
-			if string(server.ID) == moved.NodeID() {
-				return peer.AddrOf(server.Address) == l.Addr().String()
-			}
-		}
-		return false
-	})
-	c.agree()
-}
-
 // Who leads hands over before it goes, so that nobody waits for an election.
 func TestAClosingLeaderHandsOver(t *testing.T) {
 	c := newTestCluster(t, 3, 3)
