@@ -151,11 +151,20 @@ type fakeNode struct {
 
 func serve(f *fake) *fakeNode {
 	f.began = time.Now()
-	n := &fakeNode{listener: bufconn.Listen(1 << 16), server: grpc.NewServer(grpc.WaitForHandlers(true)), served: make(chan error, 1)}
+	n := newNode()
 	admitv1.RegisterAdmissionServiceServer(n.server, f)
-	go func() { n.served <- n.server.Serve(n.listener) }()
+	n.start()
 	return n
 }
+
+func newNode(opts ...grpc.ServerOption) *fakeNode {
+	return &fakeNode{
+		listener: bufconn.Listen(1 << 16), served: make(chan error, 1),
+		server: grpc.NewServer(append(opts, grpc.WaitForHandlers(true))...),
+	}
+}
+
+func (n *fakeNode) start() { go func() { n.served <- n.server.Serve(n.listener) }() }
 
 // stop ends the node; it may be called again.
 func (n *fakeNode) stop() {
