@@ -63,7 +63,8 @@ type ClusterServiceClient interface {
 	// (MEMBERSHIP) where too few of the other voters are there to go on.
 	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error)
 	// Transfer hands the lead to another voter, once that has all of the log. Calls
-	// under way are answered; new ones wait for the new leader.
+	// under way are answered; new ones are refused with NO_QUORUM or NOT_LEADER, without
+	// effect, until the new leader is there.
 	//
 	// Errors: INVALID_ARGUMENT; NOT_FOUND (MEMBER_NOT_FOUND); FAILED_PRECONDITION
 	// (MEMBERSHIP) where the member has no vote, or there is no other voter.
@@ -165,7 +166,8 @@ type ClusterServiceServer interface {
 	// (MEMBERSHIP) where too few of the other voters are there to go on.
 	Remove(context.Context, *RemoveRequest) (*RemoveResponse, error)
 	// Transfer hands the lead to another voter, once that has all of the log. Calls
-	// under way are answered; new ones wait for the new leader.
+	// under way are answered; new ones are refused with NO_QUORUM or NOT_LEADER, without
+	// effect, until the new leader is there.
 	//
 	// Errors: INVALID_ARGUMENT; NOT_FOUND (MEMBER_NOT_FOUND); FAILED_PRECONDITION
 	// (MEMBERSHIP) where the member has no vote, or there is no other voter.
