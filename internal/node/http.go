@@ -68,11 +68,11 @@ func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 
 // guarded lets only callers through who are known.
 func (n *Node) guarded(next http.Handler) http.Handler {
-	if n.security.guard == nil {
+	if n.security.watchers == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := n.security.guard.Identify(r.TLS, server.BearerToken(r.Header.Get("Authorization"))); !ok {
+		if _, ok := n.security.watchers.Identify(r.TLS, server.BearerToken(r.Header.Get("Authorization"))); !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			say(w, http.StatusUnauthorized, "a token or a certificate that this node knows is needed")
 			return

@@ -21,8 +21,9 @@ type security struct {
 	peers *tls.Config
 	// callers is how others reach the API and the HTTP side; nil is plain text.
 	callers *tls.Config
-	// guard says who calls; nil where everybody may.
-	guard server.Guard
+	// guard says who calls the API, and watchers who calls the HTTP side, which
+	// members don't; nil where everybody may.
+	guard, watchers server.Guard
 }
 
 // loadSecurity reads the files that cfg names, and returns all that is wrong with
@@ -54,7 +55,9 @@ func loadSecurity(cfg config.Config) (s security, err error) {
 		note("tokens_file", err)
 	}
 	if g.certificates || g.tokens != nil {
-		s.guard = g
+		watchers := *g
+		watchers.members = false
+		s.guard, s.watchers = g, &watchers
 	}
 	return s, errors.Join(wrong...)
 }
@@ -101,7 +104,7 @@ type guard struct {
 	tokens *tokens.Set
 	// certificates says that a verified certificate is enough.
 	certificates bool
-	// members says that there are other nodes.
+	// members says that other nodes call here, with the handshake of grpcTLS.
 	members bool
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -205,6 +206,45 @@ func TestNodesAreKnownOnTheAPIsPort(t *testing.T) {
 	}
 	if id, _ := identify(t, alone, credentials.NewTLS(posing), certs.NodeServerName); id.Node {
 		t.Errorf("a lone node takes a caller for %+v", id)
+	}
+}
+
+// Nobody is a member on the HTTP side: the name that nodes ask for means nothing there.
+func TestNobodyIsAMemberOnTheHTTPSide(t *testing.T) {
+	k := newKit(t)
+	one, _ := members(t, k)
+	for _, c := range []struct {
+		cert, token string
+		want        int
+	}{
+		{"", "", http.StatusUnauthorized},
+		{"", k.token, http.StatusOK},
+		{"ci", "", http.StatusOK},
+	} {
+		n := &Node{security: one}
+		side := httptest.NewUnstartedServer(n.guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "seen") })))
+		side.Listener = tls.NewListener(side.Listener, one.callers)
+		side.Start()
+		defer side.Close()
+		caller := k.caller(t, c.cert)
+		caller.ServerName, caller.InsecureSkipVerify = certs.NodeServerName, true
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: caller, DisableKeepAlives: true}}
+		req, err := http.NewRequestWithContext(soon(t), http.MethodGet, "https://"+side.Listener.Addr().String(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.token != "" {
+			req.Header.Set("Authorization", "Bearer "+c.token)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Errorf("with certificate %q and token %q: %v", c.cert, c.token, err)
+			continue
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != c.want {
+			t.Errorf("with certificate %q and token %q: got %d, want %d", c.cert, c.token, resp.StatusCode, c.want)
+		}
 	}
 }
 
