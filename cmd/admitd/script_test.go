@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/admitd/admit/internal/certs"
 )
 
 func TestMain(m *testing.M) {
@@ -26,10 +28,11 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"occupy": occupy,
-			"await":  await,
-			"crowd":  crowd,
-			"fetch":  fetch,
+			"occupy":  occupy,
+			"await":   await,
+			"crowd":   crowd,
+			"fetch":   fetch,
+			"certify": certify,
 		},
 	})
 }
@@ -43,6 +46,15 @@ func occupy(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { _ = l.Close() })
 	ts.Setenv(args[0], l.Addr().String())
+}
+
+// certify issues a node a certificate, in a folder: `certify DIR NAME`.
+func certify(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: certify DIR NAME")
+	}
+	_, err := certs.Init(ts.MkAbs(args[0]), []certs.Subject{{Name: args[1]}}, time.Now())
+	ts.Check(err)
 }
 
 // crowd connects to an address in a file, many times: `crowd FILE REGEXP N`.

@@ -94,7 +94,8 @@ var layers = []layer{
 	{pkg: "./internal/node", why: "the composition root", may: []string{"./..."}},
 
 	{pkg: "./cmd/admitd/...", why: "a main package turns flags into a config and runs a node",
-		may: []string{"./internal/node", "./internal/config", "./internal/logging", "./internal/buildinfo"},
+		may:   []string{"./internal/node", "./internal/config", "./internal/logging", "./internal/buildinfo"},
+		tests: []string{"./internal/certs"},
 		never: []ban{
 			{pkg: "./server/...", why: "internal/node puts the parts together"},
 		}},

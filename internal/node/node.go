@@ -56,11 +56,16 @@ type Node struct {
 }
 
 // Run starts a node, calls ready once it decides, and stops it in order when ctx
-// ends, which is no error. A node that can't go on is stopped too, and Run
-// returns why.
+// ends, which is no error, be it ready or not. A node that can't go on is stopped
+// too, and Run returns why.
 func Run(ctx context.Context, cfg config.Config, log *slog.Logger, ready func(*Node)) error {
 	n, err := Start(ctx, cfg, log)
-	if err != nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())):
+		log.Info("stopped before it was ready", "reason", context.Cause(ctx))
+		return nil
+	default:
 		return err
 	}
 	ready(n)

@@ -273,6 +273,18 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	if err := Run(ctx, testConfig(t), slog.New(slog.DiscardHandler), func(*Node) { cancel() }); err != nil {
 		t.Errorf("got %v", err)
 	}
+	// A member without the others is never ready, and stops in order all the same.
+	stopped, stop := context.WithCancelCause(soon(t))
+	stop(errors.New("changed my mind"))
+	if err := Run(stopped, newTrio(t).cfgs[0], slog.New(slog.DiscardHandler), func(*Node) { t.Error("it is ready") }); err != nil {
+		t.Errorf("got %v before it was ready", err)
+	}
+	// What else keeps it from starting does so whether it is to stop or not.
+	broken := testConfig(t)
+	broken.TLSCert, broken.TLSKey = "none.crt", "none.key"
+	if err := Run(stopped, broken, slog.New(slog.DiscardHandler), func(*Node) {}); err == nil {
+		t.Error("it needs no certificate")
+	}
 }
 
 // What breaks while the node runs ends it, with the reason.
