@@ -32,14 +32,14 @@ until it has caught up with the log; then it is given one.`,
 			`Give a member its vote at once, however far it is behind: meanwhile the cluster may
 wait for it. A node that was taken in is given its vote by itself once it has
 caught up.`,
-			"admitctl cluster promote node-4-5f1d0b7c2a9e8834", "has a vote",
+			"admitctl cluster promote node-4-5f1d0b7c2a9e", "has a vote",
 			func(ctx context.Context, c admitv1.ClusterServiceClient, arg string) (proto.Message, error) {
 				return c.Promote(ctx, &admitv1.PromoteRequest{NodeId: arg})
 			}),
 		a.clusterChange("remove NODE_ID", "Take a member out, for good",
 			`Take a member out, for good: its data can't come back. Stop its process afterwards.
 It is refused where too few of the other voters are there to go on.`,
-			"admitctl cluster remove node-3-5f1d0b7c2a9e8834", "is no member any more",
+			"admitctl cluster remove node-3-5f1d0b7c2a9e", "is no member any more",
 			func(ctx context.Context, c admitv1.ClusterServiceClient, arg string) (proto.Message, error) {
 				return c.Remove(ctx, &admitv1.RemoveRequest{NodeId: arg})
 			}),
@@ -126,7 +126,7 @@ func (a *app) clusterTransferCommand() *cobra.Command {
 		Short: "Hand the lead to another member",
 		Long: `Hand the lead to a member with a vote, or to the one that is furthest in the log. A
 leader that is stopped in order does so by itself.`,
-		Example:           "  admitctl cluster transfer node-2-5f1d0b7c2a9e8834",
+		Example:           "  admitctl cluster transfer node-2-5f1d0b7c2a9e",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeMember,
 		RunE: a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string) error {
