@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/admitd/admit/admission"
@@ -48,8 +49,9 @@ func (s *Store) compare(theirs check, own uint64) {
 }
 
 // sideWithMost asks the voters for their digests until most are known to agree, and
-// returns an error if it is not with this node. Where nobody has most behind him, the
-// leader is right.
+// returns an error if it is not with this node. Where all have told theirs and nobody
+// has most behind him, the leader is right; where some have not in time, nobody is,
+// and the next check tells.
 func (m *membership) sideWithMost(own check, leaders uint64) error {
 	ctx, cancel := context.WithTimeout(m.ctx, transportTimeouts*m.cfg.ElectionTimeout)
 	defer cancel()
@@ -58,14 +60,19 @@ func (m *membership) sideWithMost(own check, leaders uint64) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return m.judge(own, leaders, nil)
+			return nil
 		case <-timer.C:
 		}
 		votes, all := m.digestsAt(ctx, own)
+		told := 0
 		for digest, n := range votes {
 			if n > all/2 {
 				return m.judge(own, digest, votes)
 			}
+			told += n
+		}
+		if told == all {
+			return m.judge(own, leaders, votes)
 		}
 		timer.Reset(m.cfg.ElectionTimeout / 5)
 	}
@@ -80,20 +87,32 @@ func (m *membership) judge(own check, right uint64, votes map[uint64]int) error 
 		errDiverged, own.index, own.digest, right, votes)
 }
 
-// digestsAt returns how many voters have which digest, and how many voters there
-// are.
+// digestsAt asks the voters, all at once and for an election timeout at most, and
+// returns how many have which digest, and how many voters there are.
 func (m *membership) digestsAt(ctx context.Context, own check) (votes map[uint64]int, all int) {
-	votes = make(map[uint64]int)
-	for _, v := range m.s.voters() {
-		all++
+	ctx, cancel := context.WithTimeout(ctx, m.cfg.ElectionTimeout)
+	defer cancel()
+	voters := m.s.voters()
+	told := make([]*uint64, len(voters))
+	var asking sync.WaitGroup
+	for i, v := range voters {
 		if string(v.ID) == m.s.nodeID {
-			votes[own.digest]++
+			told[i] = &own.digest
 			continue
 		}
-		r, err := m.port.CallMember(ctx, string(v.ID), peer.AddrOf(v.Address), peer.Request{DigestAt: own.index})
-		if err == nil && r.Digest != nil {
-			votes[*r.Digest]++
+		asking.Go(func() {
+			r, err := m.port.CallMember(ctx, string(v.ID), peer.AddrOf(v.Address), peer.Request{DigestAt: own.index})
+			if err == nil {
+				told[i] = r.Digest
+			}
+		})
+	}
+	asking.Wait()
+	votes = make(map[uint64]int)
+	for _, digest := range told {
+		if digest != nil {
+			votes[*digest]++
 		}
 	}
-	return votes, all
+	return votes, len(voters)
 }
