@@ -1,8 +1,10 @@
 package raftstore
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/admitd/admit/admission"
@@ -50,20 +52,34 @@ func (d *digests) at(index uint64) (uint64, bool) {
 	return c.digest, index > 0 && c.index == index
 }
 
-// hash is FNV-1a, by words of eight bytes.
+// hash is FNV-1a by words of eight bytes, whose upper half is mixed into the lower:
+// with words, what differs in the last byte would stay there.
 type hash uint64
 
-func (h *hash) uint(v uint64) { *h = (*h ^ hash(v)) * 1099511628211 }
+func (h *hash) uint(v uint64) {
+	*h = (*h ^ hash(v)) * 1099511628211
+	*h ^= *h >> 32
+}
 
 func (h *hash) string(s string) {
 	h.uint(uint64(len(s)))
-	for i := range len(s) {
-		h.uint(uint64(s[i]))
+	for ; len(s) >= 8; s = s[8:] {
+		h.uint(word(s[:8]))
 	}
+	h.uint(word(s))
+}
+
+func word(s string) (w uint64) {
+	for i := range len(s) {
+		w = w<<8 | uint64(s[i])
+	}
+	return w
 }
 
 // value adds all that callers can see of a value: what is not exported is the
-// core's own affair.
+// core's own affair. Of a struct it adds the names of fields and what is in them,
+// unless that is nothing: so versions of this program that differ in their fields
+// agree as long as they decide alike.
 func (h *hash) value(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Invalid: // no result
@@ -76,9 +92,13 @@ func (h *hash) value(v reflect.Value) {
 		h.uint(1)
 		h.value(v.Elem())
 	case reflect.Struct:
-		for _, i := range exported(v.Type()) {
-			h.value(v.Field(i))
+		for _, f := range exported(v.Type()) {
+			if in := v.Field(f.place); !nothing(in) {
+				h.uint(f.name)
+				h.value(in)
+			}
 		}
+		h.uint(0) // no name: the next struct begins
 	case reflect.Slice, reflect.Array:
 		h.uint(uint64(v.Len()))
 		for i := range v.Len() {
@@ -101,20 +121,42 @@ func (h *hash) value(v reflect.Value) {
 	}
 }
 
+// nothing says whether a value shows nothing: it is zero, or empty, as far as it is
+// exported.
+func nothing(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice:
+		return v.Len() == 0
+	case reflect.Struct:
+		return !slices.ContainsFunc(exported(v.Type()), func(f field) bool { return !nothing(v.Field(f.place)) })
+	}
+	return v.IsZero()
+}
+
+// field is an exported field of a struct.
+type field struct {
+	place int
+	// name is the hash of its name.
+	name uint64
+}
+
 // exportedFields keeps what exported returned, by type: the answer never changes.
 var exportedFields sync.Map
 
-// exported returns which fields of a struct are exported.
-func exported(of reflect.Type) []int {
+// exported returns the exported fields of a struct.
+func exported(of reflect.Type) []field {
 	if known, ok := exportedFields.Load(of); ok {
-		return known.([]int)
+		return known.([]field)
 	}
-	var fields []int
+	var fields []field
 	for i := range of.NumField() {
-		if of.Field(i).IsExported() {
-			fields = append(fields, i)
+		if f := of.Field(i); f.IsExported() {
+			var name hash
+			name.string(f.Name)
+			fields = append(fields, field{i, uint64(name)})
 		}
 	}
+	slices.SortFunc(fields, func(a, b field) int { return cmp.Compare(a.name, b.name) })
 	exportedFields.Store(of, fields)
 	return fields
 }

@@ -40,6 +40,50 @@ func TestDigestsTellResultsApart(t *testing.T) {
 	}
 }
 
+// A rolling upgrade may add fields, or put them elsewhere; as long as they say nothing
+// the results are the same.
+func TestDigestsDoNotDependOnTheLayout(t *testing.T) {
+	type inner struct{ A, B int }
+	type innerNow struct {
+		B    int
+		A    int
+		note int
+	}
+	digest := func(v any) uint64 {
+		var h hash
+		h.value(reflect.ValueOf(v))
+		return uint64(h)
+	}
+	before := digest(struct {
+		Lane  string
+		Items []inner
+	}{"high", []inner{{A: 1}, {B: 2}}})
+	type now struct {
+		New     string
+		NewList []int
+		NewPart struct{ X int }
+		Items   []innerNow
+		Lane    string
+		Newer   *int
+	}
+	items := []innerNow{{A: 1, note: 5}, {B: 2}}
+	if after := digest(now{Items: items, Lane: "high", NewList: []int{}}); after != before {
+		t.Errorf("the digest is %x, and was %x", after, before)
+	}
+	for name, other := range map[string]now{
+		"a new field that says something": {Items: items, Lane: "high", New: "x"},
+		"another lane":                    {Items: items, Lane: "hig\x00"},
+		"another field":                   {Items: items, New: "high"},
+		"in another item":                 {Items: []innerNow{{A: 1, B: 2}, {}}, Lane: "high"},
+		"a long lane":                     {Items: items, Lane: "high and higher"},
+		"a longer one":                    {Items: items, Lane: "high and highes"},
+	} {
+		if digest(other) == before {
+			t.Errorf("%s makes no difference", name)
+		}
+	}
+}
+
 // Whatever the core may answer has a digest: what has none would end each node.
 func TestEveryResultHasADigest(t *testing.T) {
 	for _, r := range []admission.Result{

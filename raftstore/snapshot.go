@@ -11,14 +11,11 @@ import (
 
 	"github.com/admitd/admit/admission"
 	storagev1 "github.com/admitd/admit/proto/admit/storage/v1"
+	"github.com/admitd/admit/raftstore/peer"
 )
 
-const (
-	// snapshotFormat is the version of the frames and rows.
-	snapshotFormat = 1
-	// featureLevel is the level of the core's behaviour.
-	featureLevel = 1
-)
+// snapshotFormat is the version of the frames and rows.
+const snapshotFormat = 1
 
 // deterministic makes equal images equal bytes.
 var deterministic = proto.MarshalOptions{Deterministic: true}
@@ -93,7 +90,7 @@ func readSnapshot(r io.Reader) (_ *admission.State, results uint64, _ error) {
 	if err := proto.Unmarshal(content, &header); err != nil || kind != headerFrame {
 		return nil, 0, fmt.Errorf("%w: a snapshot without a header: %w", ErrCorrupt, err)
 	}
-	if header.FormatVersion != snapshotFormat || header.FeatureLevel != featureLevel {
+	if header.FormatVersion != snapshotFormat || header.FeatureLevel != peer.FeatureLevel {
 		return nil, 0, fmt.Errorf("%w: a snapshot of format %d, feature level %d", ErrUnknownFormat, header.FormatVersion,
 			header.FeatureLevel)
 	}
@@ -169,7 +166,7 @@ func checkFooter(f *frameReader, content []byte, count uint64) error {
 
 func headerToStorage(h admission.Header) *storagev1.SnapshotHeader {
 	return &storagev1.SnapshotHeader{
-		FormatVersion: snapshotFormat, FeatureLevel: featureLevel,
+		FormatVersion: snapshotFormat, FeatureLevel: peer.FeatureLevel,
 		Index: h.Index, T: int64(h.T), W: int64(h.W), LeaseOffset: int64(h.LeaseOffset), Epoch: uint32(h.Epoch),
 		Grants: h.Grants, Seq: h.Seq, Pools: h.Pools, Revision: h.Revision, AppliedAt: int64(h.AppliedAt),
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/admitd/admit/admission"
 	"github.com/admitd/admit/internal/clock"
 	storagev1 "github.com/admitd/admit/proto/admit/storage/v1"
+	"github.com/admitd/admit/raftstore/peer"
 )
 
 // busyState is a state with rows of every kind.
@@ -183,8 +184,8 @@ func TestDamagedSnapshotsAreRefused(t *testing.T) {
 
 func TestSnapshotsOfNewerVersionsAreRefused(t *testing.T) {
 	for _, h := range []*storagev1.SnapshotHeader{
-		{FormatVersion: snapshotFormat + 1, FeatureLevel: featureLevel},
-		{FormatVersion: snapshotFormat, FeatureLevel: featureLevel + 1},
+		{FormatVersion: snapshotFormat + 1, FeatureLevel: peer.FeatureLevel},
+		{FormatVersion: snapshotFormat, FeatureLevel: peer.FeatureLevel + 1},
 	} {
 		var b bytes.Buffer
 		f, err := newFrameWriter(&b)

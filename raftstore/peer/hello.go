@@ -26,8 +26,12 @@ type Levels struct {
 	Max int `json:"max"`
 }
 
+// FeatureLevel is the level of the core's behaviour that this version has. Members
+// need a common one, and snapshots say theirs.
+const FeatureLevel = 1
+
 // ownLevels are those that this version can run at.
-var ownLevels = Levels{Min: 1, Max: 1}
+var ownLevels = Levels{Min: FeatureLevel, Max: FeatureLevel}
 
 func (l Levels) overlap(m Levels) bool { return l.Min <= m.Max && m.Min <= l.Max }
 
