@@ -136,8 +136,8 @@ func (s *Store) Promote(ctx context.Context, nodeID string) error {
 	})
 }
 
-// Remove takes a member out of the cluster. Its id never comes back. It is refused
-// where those that would be left with a vote, as far as they have been heard of
+// Remove takes a member out of the cluster. The node does not ask to be taken in again;
+// with an empty data directory it would, as another. It is refused where those that would be left with a vote, as far as they have been heard of
 // lately, are no quorum.
 func (s *Store) Remove(ctx context.Context, nodeID string) error {
 	return s.change(ctx, func(within time.Duration) (raft.Future, error) {
@@ -199,23 +199,24 @@ func (s *Store) change(ctx context.Context, begin func(within time.Duration) (ra
 	}
 	select {
 	case s.changing <- struct{}{}:
-		defer func() { <-s.changing }()
 	case <-ctx.Done():
 		return fmt.Errorf("%w: wait for another change: %w", ErrMembership, ctx.Err())
+	case <-s.failed:
+		return s.unavailable()
 	case <-s.closing:
 		return ErrShuttingDown
 	}
-	within := transportTimeouts * s.cfg.electionTimeout()
-	if deadline, ok := ctx.Deadline(); ok {
-		within = min(within, time.Until(deadline))
-	}
-	// 0 would be for ever.
-	f, err := begin(max(within, time.Millisecond))
+	f, err := s.begun(ctx, begin)
 	if err != nil || f == nil {
+		<-s.changing
 		return err
 	}
+	// The next one waits for this one's end, whether its caller does or not.
 	done := make(chan error, 1)
-	s.waiters.Go(func() { done <- f.Error() })
+	s.waiters.Go(func() {
+		done <- s.answer(f)
+		<-s.changing
+	})
 	select {
 	case err := <-done:
 		if err == nil {
@@ -226,6 +227,31 @@ func (s *Store) change(ctx context.Context, begin func(within time.Duration) (ra
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
 	case <-s.failed:
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, s.Err())
+	}
+}
+
+// begun begins a change, unless this node has lost the lead while it waited for another.
+func (s *Store) begun(ctx context.Context, begin func(within time.Duration) (raft.Future, error)) (raft.Future, error) {
+	if _, err := s.leading(); err != nil {
+		return nil, err
+	}
+	within := transportTimeouts * s.cfg.electionTimeout()
+	if deadline, ok := ctx.Deadline(); ok {
+		within = min(within, time.Until(deadline))
+	}
+	// 0 would be for ever.
+	return begin(max(within, time.Millisecond))
+}
+
+// answer waits for raft's answer. A transfer that is queued when raft ends has none.
+func (s *Store) answer(f raft.Future) error {
+	answered := make(chan error, 1)
+	go func() { answered <- f.Error() }()
+	select {
+	case err := <-answered:
+		return err
+	case <-s.ended:
+		return raft.ErrRaftShutdown
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/admitd/admit/internal/clock"
 )
@@ -37,4 +40,58 @@ func TestALoneNodeIsItsOnlyMember(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, err, change.want)
 		}
 	}
+}
+
+// latent is raft's answer to a change, which comes when it is closed.
+type latent chan struct{}
+
+func (h latent) Error() error {
+	<-h
+	return nil
+}
+
+// The next change waits for one that is under way, though nobody waits for that.
+func TestChangesAreMadeOneByOne(t *testing.T) {
+	n := startNode(t, Config{Dir: t.TempDir()}, clock.System())
+	first, began := make(latent), 0
+	change := func(ctx context.Context, f raft.Future) error {
+		return n.change(ctx, func(time.Duration) (raft.Future, error) {
+			began++
+			return f, nil
+		})
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for began == 0 { // of two ways to end, the caller's may come first
+		if err := change(gone, first); !errors.Is(err, ErrOutcomeUnknown) && !errors.Is(err, ErrMembership) {
+			t.Fatalf("a caller who goes is told %v", err)
+		}
+	}
+	if err := change(gone, nil); !errors.Is(err, ErrMembership) || began != 1 {
+		t.Errorf("%d were begun at once: %v", began, err)
+	}
+	close(first)
+	if err := change(t.Context(), nil); err != nil || began != 2 {
+		t.Errorf("after it: %v", err)
+	}
+}
+
+// A transfer that raft has not begun when it ends it never answers.
+func TestAChangeWithoutAnAnswerDoesNotHoldUpClose(t *testing.T) {
+	n := startNode(t, Config{Dir: t.TempDir()}, clock.System())
+	never, begun, told := make(latent), make(chan struct{}), make(chan error, 1)
+	go func() {
+		told <- n.change(t.Context(), func(time.Duration) (raft.Future, error) {
+			close(begun)
+			return never, nil
+		})
+	}()
+	<-begun
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-told; !errors.Is(err, ErrOutcomeUnknown) {
+		t.Errorf("the caller was told %v", err)
+	}
+	close(never)
 }

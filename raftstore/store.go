@@ -49,8 +49,10 @@ type Store struct {
 	grown chan struct{}
 
 	// closing is closed by Close, failed by the first fatal error.
-	closing   chan struct{}
-	failed    chan struct{}
+	closing chan struct{}
+	failed  chan struct{}
+	// ended is closed once raft has ended: what it has not answered it never will.
+	ended     chan struct{}
 	closeOnce sync.Once
 	closeErr  error
 	loops     sync.WaitGroup
@@ -110,7 +112,7 @@ func openStore(cfg Config, log *slog.Logger, reg prometheus.Registerer, clk cloc
 	}
 	s := &Store{
 		cfg: cfg.withDefaults(), log: log, clk: clk, metrics: m,
-		grown: make(chan struct{}, 1), closing: make(chan struct{}), failed: make(chan struct{}),
+		grown: make(chan struct{}, 1), closing: make(chan struct{}), failed: make(chan struct{}), ended: make(chan struct{}),
 		changed: make(chan struct{}), changing: make(chan struct{}, 1),
 	}
 	s.fsm = &fsm{clk: clk, metrics: m, st: admission.New(), fatal: s.fail, applied: s.applied, checked: s.compare, grown: s.noteGrowth,
@@ -208,6 +210,7 @@ func (s *Store) close() error {
 		s.mu.Unlock()
 		err = down.Error()
 	}
+	close(s.ended)
 	if s.Err() == nil {
 		// Of entries that it had not begun, a raft that ended early says nothing.
 		s.waiters.Wait()
