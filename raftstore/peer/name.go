@@ -50,9 +50,12 @@ func OwnName(c *tls.Config) (string, error) {
 	return NodeName(leaf)
 }
 
-// Owns says whether a node id belongs to the name of a certificate: it is the name,
-// or the name, a dash and more.
-func Owns(name, nodeID string) bool { return nodeID == name || strings.HasPrefix(nodeID, name+"-") }
+// Owns says whether a node id belongs to the name of a certificate: it is the name, a
+// dash and something without one, since names have dashes too.
+func Owns(name, nodeID string) bool {
+	dash := strings.LastIndexByte(nodeID, '-')
+	return dash >= 0 && nodeID[:dash] == name
+}
 
 // checkName refuses a node id that is not the certificate's to use. A node's id is
 // its name and something random, so that with a new disk it is another node, under
