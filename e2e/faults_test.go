@@ -38,6 +38,12 @@ func TestFaults(t *testing.T) {
 	tr.work()
 	tr.fault("its end", c.Net.Heal)
 
+	follower = c.Follower()
+	tr.fault("a partition with a follower in the minority", func() { c.Net.Isolate(follower) })
+	tr.notAnsweredBy(follower)
+	tr.work()
+	tr.fault("its end", c.Net.Heal)
+
 	leader = c.Leader()
 	tr.fault("a leader who is not heard", func() { tr.oneWay(leader, c.Net.Hold) })
 	tr.work()
@@ -81,9 +87,24 @@ func TestFaults(t *testing.T) {
 // killed.
 const allReadyLimit = 10 * time.Second
 
+// unheard is how long a member that nobody hears is asked.
+const unheard = 500 * time.Millisecond
+
 // slowLink is how late all between a leader and the others comes in a slow network:
 // a round trip is twice that.
 const slowLink = 50 * time.Millisecond
+
+// notAnsweredBy tells a member that nobody hears the policy once more. It may know
+// who leads, but can't pass that on.
+func (tr *trial) notAnsweredBy(member int) {
+	tr.t.Helper()
+	ctx, cancel := context.WithTimeout(background, unheard)
+	defer cancel()
+	resp, err := tr.load.clients[member].Policy().ApplyPolicy(ctx, &admitv1.ApplyPolicyRequest{Policy: crashPolicy(crashLimits)})
+	if err == nil {
+		tr.t.Errorf("a member that nobody hears answers: %v", resp)
+	}
+}
 
 // oneWay does something to each way from a member to another.
 func (tr *trial) oneWay(member int, do func(from, to int)) {

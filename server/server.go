@@ -56,6 +56,8 @@ type Options struct {
 	// Peers is what the node shows the API of the cluster's other nodes, to have the
 	// leader decide: its own certificate. With nil it is alone.
 	Peers credentials.TransportCredentials
+	// Addr is where the node serves, and calls those nodes from.
+	Addr net.Addr
 }
 
 // New returns a server over a store. Its metrics go to reg; it is an error if
@@ -78,7 +80,7 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	admitv1.RegisterStatusServiceServer(api, newStatusService(reads))
 	admitv1.RegisterClusterServiceServer(api, &clusterService{members: store, log: log})
 	if opts.Peers != nil {
-		router.forwarder = forward.New(opts.Peers, log, forwards)
+		router.forwarder = forward.New(opts.Peers, opts.Addr, log, forwards)
 		forwardv1.RegisterForwardServiceServer(api, newForwardService(store, api, gate, drain, forwards))
 	}
 	s.health = newHealthReporter(store, slices.Collect(maps.Keys(g.GetServiceInfo())))

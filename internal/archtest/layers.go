@@ -49,6 +49,7 @@ var layers = []layer{
 	{pkg: "./internal/buildinfo", why: leafWhy},
 	{pkg: "./internal/certs", why: leafWhy},
 	{pkg: "./internal/tokens", why: leafWhy},
+	{pkg: "./internal/localaddr", why: leafWhy},
 	{pkg: "./internal/logline", why: "it writes the core's entries as text, and no more",
 		may: []string{"./admission"}},
 	{pkg: "./internal/archtest", why: "it looks at the packages from outside"},
@@ -59,7 +60,7 @@ var layers = []layer{
 	{pkg: "./internal/policy", why: "it turns the API's policy into the core's, and no more",
 		may: []string{"./admission", "./proto/admit/v1"}},
 	{pkg: "./raftstore/...", why: storeWhy,
-		may:   []string{"./admission", "./proto/admit/storage/...", "./internal/clock"},
+		may:   []string{"./admission", "./proto/admit/storage/...", "./internal/clock", "./internal/localaddr"},
 		tests: []string{"./internal/certs"},
 		never: []ban{
 			{pkg: "google.golang.org/grpc/...", why: "the server speaks gRPC; the store returns Go errors", deep: true},
@@ -88,7 +89,7 @@ var layers = []layer{
 		}},
 
 	{pkg: "./server/...", why: "handlers check, convert, call the store once and convert back",
-		may: []string{"./admission", "./raftstore", "./internal/policy", "./proto/admit/v1", "./proto/admit/forward/v1", "./internal/clock"}},
+		may: []string{"./admission", "./raftstore", "./internal/policy", "./proto/admit/v1", "./proto/admit/forward/v1", "./internal/clock", "./internal/localaddr"}},
 
 	{pkg: "./internal/config", why: "the composition root's settings", may: []string{"./..."}},
 	{pkg: "./internal/node", why: "the composition root", may: []string{"./..."}},

@@ -140,7 +140,7 @@ func (n *Node) openStore(context.Context) (err error) {
 func (n *Node) serveGRPC(context.Context) (err error) {
 	opts := server.Options{TLS: n.security.grpcTLS(), Guard: n.security.guard}
 	if n.cfg.Clustered() {
-		opts.Peers = n.security.nodeCredentials()
+		opts.Peers, opts.Addr = n.security.nodeCredentials(), n.grpcListener.Addr()
 	}
 	if n.server, err = server.New(n.store, opts, n.log, n.reg); err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/admitd/admit/internal/localaddr"
 )
 
 // keepAlive finds connections whose other end is gone, in 11 s.
@@ -56,20 +58,9 @@ func tuneInbound(conn net.Conn) {
 	}
 }
 
-// dialer dials from the address that the port listens at, where it is a certain one,
-// so that firewalls see members and not only machines. From the loopback interface
-// nobody but those on it can be reached.
 func (p *Port) dialer(addr string) *net.Dialer {
-	d := &net.Dialer{KeepAliveConfig: keepAlive, Control: setUnacked}
-	tcp, ok := p.cfg.Listener.Addr().(*net.TCPAddr)
-	if !ok || tcp.IP.IsUnspecified() {
-		return d
-	}
-	host, _, _ := net.SplitHostPort(addr) // dialing tells what is wrong with it
-	if !tcp.IP.IsLoopback() || net.ParseIP(host).IsLoopback() {
-		d.LocalAddr = &net.TCPAddr{IP: tcp.IP, Zone: tcp.Zone}
-	}
-	return d
+	from := localaddr.For(p.cfg.Listener.Addr(), addr)
+	return &net.Dialer{LocalAddr: from, KeepAliveConfig: keepAlive, Control: setUnacked}
 }
 
 // dial opens a connection to the node with id to, or with "" to any, at addr. The

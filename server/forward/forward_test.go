@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	forwardv1 "github.com/admitd/admit/proto/admit/forward/v1"
@@ -78,7 +79,7 @@ func led(t *testing.T, answer func(ctx context.Context, c Call) ([]byte, error))
 
 // forwarder follows a leader.
 func forwarder(t *testing.T, l *leader) *Forwarder {
-	f := New(insecure.NewCredentials(), slog.New(slog.DiscardHandler), NewMetrics())
+	f := New(insecure.NewCredentials(), nil, slog.New(slog.DiscardHandler), NewMetrics())
 	t.Cleanup(f.Close)
 	f.Lead(l.addr)
 	return f
@@ -136,6 +137,20 @@ func TestCallsShareAStream(t *testing.T) {
 	}
 	if sent, received := value(t, f.metrics.open), value(t, l.Metrics.serving); sent != 0 || received != 0 {
 		t.Errorf("%v sent and %v received calls are open", sent, received)
+	}
+}
+
+func TestLeadersAreDialedFromWhereTheNodeServes(t *testing.T) {
+	l := lead(t, func(ctx context.Context, _ Call) ([]byte, error) {
+		from, _ := peer.FromContext(ctx)
+		return []byte(from.Addr.(*net.TCPAddr).IP.String()), nil
+	})
+	at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2), Port: 7420}
+	f := New(insecure.NewCredentials(), at, slog.New(slog.DiscardHandler), NewMetrics())
+	defer f.Close()
+	got, err := f.Do(soon(t), l.addr, Call{}, nil)
+	if err != nil || string(got) != "127.0.0.2" {
+		t.Errorf("the leader is called from %q, %v", got, err)
 	}
 }
 
@@ -222,7 +237,7 @@ func TestAStopWaitsForTheLeadersWord(t *testing.T) {
 func TestALostStreamEndsItsCalls(t *testing.T) {
 	answer, began, ended := parking()
 	l := lead(t, answer)
-	f := New(insecure.NewCredentials(), slog.New(slog.DiscardHandler), NewMetrics())
+	f := New(insecure.NewCredentials(), nil, slog.New(slog.DiscardHandler), NewMetrics())
 	done := make(chan error, 1)
 	go func() {
 		_, err := f.Do(t.Context(), l.addr, Call{Method: "/poll"}, nil)

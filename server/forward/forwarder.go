@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
+
+	"github.com/admitd/admit/internal/localaddr"
 )
 
 var (
@@ -65,6 +68,7 @@ type Call struct {
 // Forwarder sends calls to whoever leads. Its methods may be called concurrently.
 type Forwarder struct {
 	creds   credentials.TransportCredentials
+	at      net.Addr
 	log     *slog.Logger
 	metrics *Metrics
 	running sync.WaitGroup
@@ -76,9 +80,10 @@ type Forwarder struct {
 	prune  *time.Timer
 }
 
-// New returns a forwarder that shows leaders creds: the node's own certificate.
-func New(creds credentials.TransportCredentials, log *slog.Logger, m *Metrics) *Forwarder {
-	f := &Forwarder{creds: creds, log: log, metrics: m, links: make(map[string]*link)}
+// New returns a forwarder that shows leaders creds, the node's own certificate, and
+// dials them from where the node serves.
+func New(creds credentials.TransportCredentials, at net.Addr, log *slog.Logger, m *Metrics) *Forwarder {
+	f := &Forwarder{creds: creds, at: at, log: log, metrics: m, links: make(map[string]*link)}
 	f.prune = time.AfterFunc(time.Hour, f.cutOthers)
 	f.prune.Stop()
 	return f
@@ -165,7 +170,10 @@ func (f *Forwarder) link(addr string) (*link, error) {
 func (f *Forwarder) dial(addr string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+addr,
 		grpc.WithTransportCredentials(f.creds),
-		grpc.WithNoProxy(),
+		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+			d := net.Dialer{LocalAddr: localaddr.For(f.at, addr)}
+			return d.DialContext(ctx, "tcp", addr)
+		}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxResponse)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
