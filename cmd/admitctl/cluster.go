@@ -19,15 +19,17 @@ func (a *app) clusterCommand() *cobra.Command {
 		Use:   "cluster",
 		Short: "Show the nodes of the cluster and change which they are",
 	}
+	join := a.clusterChange("join PEER_ADDR", "Take a node in",
+		`Take the node that listens for members at PEER_ADDR into the cluster. It has no vote
+until it has caught up with the log; then it is given one.`,
+		"admitctl cluster join 10.0.0.4:7421", "is a member",
+		func(ctx context.Context, c admitv1.ClusterServiceClient, arg string) (proto.Message, error) {
+			return c.Join(ctx, &admitv1.JoinRequest{PeerAddr: withPeerPort(arg)})
+		})
+	join.ValidArgsFunction = cobra.NoFileCompletions // it is no member yet
 	cmd.AddCommand(
 		a.clusterStatusCommand(),
-		a.clusterChange("join PEER_ADDR", "Take a node in",
-			`Take the node that listens for members at PEER_ADDR into the cluster. It has no vote
-until it has caught up with the log; then it is given one.`,
-			"admitctl cluster join 10.0.0.4:7421", "is a member",
-			func(ctx context.Context, c admitv1.ClusterServiceClient, arg string) (proto.Message, error) {
-				return c.Join(ctx, &admitv1.JoinRequest{PeerAddr: withPeerPort(arg)})
-			}),
+		join,
 		a.clusterChange("promote NODE_ID", "Give a member its vote at once",
 			`Give a member its vote at once, however far it is behind: meanwhile the cluster may
 wait for it. A node that was taken in is given its vote by itself once it has
@@ -142,29 +144,6 @@ leader that is stopped in order does so by itself.`,
 			return a.print(resp, func(io.Writer) {})
 		}),
 	}
-}
-
-// completeMember offers the members' ids, but not to join, which takes an address.
-func (a *app) completeMember(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 || cmd.Name() == "join" {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-	defer cancel()
-	c, err := a.dial()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	defer c.Close()
-	resp, err := c.Cluster().ListMembers(ctx, &admitv1.ListMembersRequest{})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var ids []string
-	for _, m := range resp.GetMembers() {
-		ids = append(ids, m.GetNodeId())
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
 // withPeerPort adds the default port of members to an address without one.

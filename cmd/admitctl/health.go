@@ -115,29 +115,3 @@ func (a *app) versionCommand() *cobra.Command {
 		}),
 	}
 }
-
-// completionTimeout keeps a shell from hanging on a node that is not there.
-const completionTimeout = time.Second
-
-// completePool offers the pools of the policy in force as first argument.
-func (a *app) completePool(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-	defer cancel()
-	c, err := a.dial()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	defer c.Close()
-	resp, err := c.Policy().GetPolicy(ctx, &admitv1.GetPolicyRequest{})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, p := range resp.GetPolicy().GetPools() {
-		names = append(names, p.GetName())
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
