@@ -6,9 +6,9 @@ import "slices"
 // in their order.
 //
 // Within an entry time advances first; then come the operator's operations,
-// releases and renewals, the permits that expire, what is scheduled, and at last
-// what is asked for, in fair order. So holders are favoured, and what they free
-// is given out in the same entry. All operations of an entry are concurrent to
+// releases and renewals, the permits that expire, what is scheduled, then what is
+// asked for, in fair order, and at last the waits that end. So holders are
+// favoured, and what they free is given out in the same entry. All operations of an entry are concurrent to
 // their callers: any order among them is one they could have seen.
 func (s *State) Apply(e Entry) []Result {
 	results := make([]Result, len(e.Ops))

@@ -123,7 +123,11 @@ func (s *State) configurePool(p *pool) {
 	s.configureBuckets(p, cfg)
 	p.configureShares(cfg)
 	s.reconfigureTenants(p, oldFairUse)
-	s.reviewWaiters(p)
+	//unordered: each lock lets in its own
+	for _, l := range p.locks.rows {
+		s.relock(l)
+	}
+	s.reviewWaiters(p.waiting, func(t *tenant) bool { return t.pool == p })
 }
 
 func (p *pool) configureLanes(cfg *PoolPolicy) {

@@ -11,13 +11,13 @@
 //	Entry ──Apply──▶ State ──▶ []Result, Ended
 //
 // An entry carries operations and the moment at which they are decided (apply.go).
-// Time advances; holders renew and release (lease.go); permits, waits and reports
-// end; producers schedule (schedule.go) and report what waits elsewhere
-// (report.go); and then one dispatch for each pool (dispatch.go) answers what is
-// asked for, in one order: Acquires (acquire.go), those that wait in line
-// (waiter.go), and the due entries that NextDue calls have room for (poll.go). An
-// Acquire that may wait is answered by the entry that ends its wait: see
-// State.Ended.
+// Time advances; holders renew and release (lease.go); permits and reports end;
+// producers schedule (schedule.go) and report what waits elsewhere (report.go);
+// then one dispatch for each pool (dispatch.go) answers what is asked for, in one
+// order: Acquires (acquire.go), those that wait in line (waiter.go), and the due
+// entries that NextDue calls have room for (poll.go). At last the waits end whose
+// time is up. An Acquire that may wait is answered by the entry that ends its
+// wait: see State.Ended.
 //
 // # The model
 //
@@ -42,8 +42,9 @@
 // waiter that lacks nothing but tokens of the pool reserves them (reservation.go).
 // Within a demand waiters go in line, and the routes of entries take turns
 // (route.go); each has a queue for each group of its entries (queue.go, ready.go),
-// so that a group can be paused by itself (group.go). A call may narrow what it takes: to lanes, to a tenant, to
-// its node's part of what each tenant may hold (node.go).
+// so that a group can be paused by itself (group.go). A call may narrow what it
+// takes: to lanes, to a tenant, to its node's part of what each tenant may hold
+// (node.go).
 //
 // # Memory
 //

@@ -1,6 +1,9 @@
 package admission
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+)
 
 // groups is the law of paused groups: one is paused from when an operator said so
 // until it is resumed, whatever becomes of its entries and its tenant; no poll
@@ -8,16 +11,20 @@ import "fmt"
 type groups map[[3]string]bool
 
 func (g groups) see(h *history, e Entry, results []Result) {
+	paused := groups{}
+	h.pausedGroups.Scan(func(p pausedGroup) bool {
+		paused[[3]string{p.tenant.pool.name, p.tenant.id, p.name}] = true
+		return true
+	})
 	for i, op := range e.Ops {
-		if op, ok := op.(Pause); ok {
+		switch op := op.(type) {
+		case Pause:
 			g.follow(h, op, results[i].(*PauseResult).Err)
+		case ApplyPolicy: // a pool that it leaves out may have gone, and have come again since
+			g.forget(func(key [3]string) bool { return op.Policy.pool(key[0]) == nil && !paused[key] })
 		}
 	}
-	for key := range g {
-		if h.pools.byName(key[0]) == nil {
-			delete(g, key)
-		}
-	}
+	g.forget(func(key [3]string) bool { return h.pools.byName(key[0]) == nil })
 	for i := range e.Ops {
 		if r, ok := results[i].(*NextDueResult); ok && !r.Replayed {
 			for _, c := range r.Claims {
@@ -25,12 +32,11 @@ func (g groups) see(h *history, e Entry, results []Result) {
 			}
 		}
 	}
-	paused := groups{}
-	h.pausedGroups.Scan(func(p pausedGroup) bool {
-		paused[[3]string{p.tenant.pool.name, p.tenant.id, p.name}] = true
-		return true
-	})
 	want(h, "paused groups", fmt.Sprint(paused), fmt.Sprint(g))
+}
+
+func (g groups) forget(which func(key [3]string) bool) {
+	maps.DeleteFunc(g, func(key [3]string, _ bool) bool { return which(key) })
 }
 
 func (g groups) follow(h *history, op Pause, err *Error) {

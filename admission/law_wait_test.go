@@ -100,6 +100,9 @@ func (waits) see(h *history, _ Entry, _ []Result) {
 		if d.Shed != nil && !w.left && h.lease() < w.until && waitingHelps(d.Shed) {
 			h.Errorf("%+v waited until %d and was shed at %d: %+v", w.op, w.until, h.lease(), d.Shed)
 		}
+		if d.Shed != nil && !w.left && d.Shed.Reason == ReasonNone {
+			h.Errorf("%+v waited in vain and is not told what for: %+v", w.op, d.Shed)
+		}
 	}
 }
 

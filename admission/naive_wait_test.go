@@ -111,11 +111,15 @@ func (n *naive) endWaits() {
 	}
 	over := deleteIf(n.waiters, func(w *naiveWaiter) bool { return ends(w) > now })
 	slices.SortStableFunc(over, func(a, b *naiveWaiter) int { return cmp.Compare(ends(a), ends(b)) })
-	for _, w := range over {
-		if slices.Contains(n.waiters, w) {
-			n.endShed(w)
-			n.seat(w.pool)
-		}
+	told := make([]*admission.AcquireResult, len(over))
+	for i, w := range over {
+		told[i] = n.refusal(w)
+	}
+	for i, w := range over {
+		n.end(w, told[i])
+	}
+	for _, p := range n.pools {
+		n.seat(p)
 	}
 }
 
@@ -171,12 +175,15 @@ func (n *naive) isBehind(w *naiveWaiter, by *naiveTurn) bool {
 	return byTurn(place, *by) > 0
 }
 
-func (n *naive) endShed(w *naiveWaiter) {
+func (n *naive) endShed(w *naiveWaiter) { n.end(w, n.refusal(w)) }
+
+// refusal says what holds a waiter.
+func (n *naive) refusal(w *naiveWaiter) *admission.AcquireResult {
 	shed := n.shed(w.d.lane, n.waiterLimits(w, n.t), n.t)
-	if shed.RetryAfter == 0 { // nothing holds it any more
+	if shed.RetryAfter == 0 { // nothing does but that nobody listened
 		shed.RetryAfter = time.Millisecond
 	}
-	n.end(w, &admission.AcquireResult{Decision: admission.Decision{Shed: shed}})
+	return &admission.AcquireResult{Decision: admission.Decision{Shed: shed}}
 }
 
 // end tells a waiter its result.

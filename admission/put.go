@@ -30,14 +30,18 @@ func (s *State) putTenants(op *PutTenants) *PutTenantsResult {
 		return &PutTenantsResult{Err: limitReached(p.name, "limits.tenant_rows", p.limits.TenantRows)}
 	}
 	res := &PutTenantsResult{}
+	reshared, waiting := map[*tenant]bool{}, int64(0)
 	for i := range op.Rows {
-		if s.putTenant(p, &op.Rows[i]) {
-			res.Changed++
+		if !s.putTenant(p, &op.Rows[i]) {
+			continue
+		}
+		res.Changed++
+		if t := p.tenants.get(op.Rows[i].Tenant.ID); t != nil {
+			reshared[t] = true
+			waiting += t.waiting
 		}
 	}
-	if res.Changed > 0 {
-		s.reviewWaiters(p)
-	}
+	s.reviewWaiters(waiting, func(t *tenant) bool { return reshared[t] })
 	return res
 }
 

@@ -70,22 +70,19 @@ func TestWaitersGoFirstOfTheirTenant(t *testing.T) {
 	want(t, "who asks now is shed", results[3].(*AcquireResult).Decision.Shed != nil, true)
 }
 
-// Each wait that ends is told what holds it then: one that ended before it holds
-// nothing any more.
-func TestAWaitThatEndedReservesNothing(t *testing.T) {
-	s := tell(t, PoolPolicy{MaxActive: 1, Buckets: perSecond(ScopePool, 3)})
+// Waits that end in one entry are told what held them till then, though it may be one
+// that ends with them.
+func TestWaitsThatEndTogetherAreToldWhatHeldThem(t *testing.T) {
+	s := tell(t, PoolPolicy{Buckets: perSecond(ScopePool, 3)})
 	s.acquire(&Acquire{Pool: "p", Tenant: "x", Cost: 2, TTL: time.Hour, RateOnly: true})
-	s.granted("x")
-	s.acquire(&Acquire{Pool: "p", Tenant: "a", Cost: 3, MaxWait: 500 * time.Millisecond, RateOnly: true})
-	s.acquire(&Acquire{Pool: "p", Tenant: "b", Cost: 1, MaxWait: 600 * time.Millisecond})
+	first := s.acquire(&Acquire{Pool: "p", Tenant: "a", Cost: 3, MaxWait: 500 * time.Millisecond, RateOnly: true})
+	second := s.acquire(&Acquire{Pool: "p", Tenant: "b", Cost: 1, MaxWait: 600 * time.Millisecond, RateOnly: true})
 	s.wait(900 * time.Millisecond)
 	ends := s.Ended()
-	if len(ends) != 2 || ends[1].Tenant != "b" {
+	if len(ends) != 2 || ends[0].Waiter != first.Waiter || ends[1].Waiter != second.Waiter {
 		t.Fatalf("waits that ended: %+v", ends)
 	}
-	for _, l := range ends[1].Result.Decision.Shed.Blocking {
-		if l.Name == "rate" && l.RetryAfter == Absent {
-			t.Errorf("held by a wait that ended: %+v", l)
-		}
+	for _, end := range ends {
+		want(t, "what held "+end.Tenant, end.Result.Decision.Shed.Reason, PoolRate)
 	}
 }

@@ -307,44 +307,60 @@ func (s *State) refusalOf(w *waiter) Decision {
 	return Decision{Shed: s.examine(w.demand, w.need(), s.t).shed()}
 }
 
-// reviewWaiters looks again at who waits in the pool after its policy changed:
-// locks may let in more or fewer, and what can never be granted any more is told
-// so.
-func (s *State) reviewWaiters(p *pool) {
-	//unordered: each lock lets in its own
-	for _, l := range p.locks.rows {
-		s.relock(l)
-	}
-	if p.waiting == 0 {
+// reviewWaiters looks again at so many waiters, those of some tenants, after their
+// policy changed: what can never be granted any more is told so.
+func (s *State) reviewWaiters(left int64, whose func(*tenant) bool) {
+	if left == 0 {
 		return
 	}
 	var lost []*waiter
+	var told []Decision
 	s.waiters.Scan(func(row *waiterRow) bool {
 		w := row.waiter
-		if w.demand.tenant.pool == p && s.examine(w.demand, w.need(), s.t).final {
-			lost = append(lost, w)
+		if !whose(w.demand.tenant) {
+			return true
 		}
-		return true
+		left--
+		if x := s.examine(w.demand, w.need(), s.t); x.final {
+			lost, told = append(lost, w), append(told, Decision{Shed: x.shed()})
+		}
+		return left > 0
 	})
-	for _, w := range lost {
-		s.endWait(w, s.refusalOf(w))
+	for i, w := range lost {
+		s.endWait(w, told[i])
 	}
 }
 
-// endWaits ends the waits whose time is up and that this entry could not grant,
-// oldest first. So each that ends is told what held it.
+// endWaits ends the waits whose time is up and that this entry could not grant, a
+// bounded number; the next entry goes on, from another pool.
 func (s *State) endWaits() {
-	budget := expireLimit
-	for _, p := range s.pools.list {
-		for ; budget > 0; budget-- {
-			next, ok := p.deadlines.Min()
-			if !ok || next.at > s.lease() {
-				break
-			}
-			s.endWait(next.waiter, s.refusalOf(next.waiter))
-			s.settleSeats() // what held the next one may be gone
-		}
+	budget, n := expireLimit, len(s.pools.list)
+	for i := range n {
+		budget = s.endWaitsOf(s.pools.list[(int(s.index%uint64(n))+i)%n], budget)
 	}
+	s.settleSeats()
+}
+
+// endWaitsOf ends those of one pool, oldest first, and returns the budget that is
+// left. All are told what held them before any ends: it may be another of them.
+func (s *State) endWaitsOf(p *pool, budget int) int {
+	var over []*waiter
+	p.deadlines.Scan(func(next deadline) bool {
+		if budget == 0 || next.at > s.lease() {
+			return false
+		}
+		budget--
+		over = append(over, next.waiter)
+		return true
+	})
+	told := make([]Decision, len(over))
+	for i, w := range over {
+		told[i] = s.refusalOf(w)
+	}
+	for i, w := range over {
+		s.endWait(w, told[i])
+	}
+	return budget
 }
 
 // Ended returns how the waits that the last entry ended have ended, in the order

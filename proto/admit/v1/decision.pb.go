@@ -273,15 +273,14 @@ type Shed struct {
 	// The least time after which a lone retry succeeds, rounded up to 1 ms.
 	// Absent where time alone frees nothing.
 	RetryAfter *durationpb.Duration `protobuf:"bytes,3,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
-	// Advice: when to ask again, if nothing wakes the caller before; at most 1 s, and
-	// no later than earliest_expiry. Present exactly where retry_after is absent and a
+	// Advice: when to ask again, if nothing wakes the caller before; 1 ms to 1 s, and
+	// within that no later than earliest_expiry. Present exactly where retry_after is absent and a
 	// release, an operator or others who go first can let the request pass: absent
 	// where it is NEVER_GRANTABLE, its job is done, or only another policy helps
 	// (BLOCKED, EXHAUSTED, BATCH_ONLY).
 	PollAfter *durationpb.Duration `protobuf:"bytes,4,opt,name=poll_after,json=pollAfter,proto3" json:"poll_after,omitempty"`
 	// Where a release is needed: the time until the earliest expiry among the
-	// permits that hold a blocking limit, slots that are kept for others aside.
-	// Absent if none is held.
+	// permits that hold a blocking limit. Absent if none is held.
 	EarliestExpiry *durationpb.Duration `protobuf:"bytes,5,opt,name=earliest_expiry,json=earliestExpiry,proto3" json:"earliest_expiry,omitempty"`
 	// With NEVER_GRANTABLE: the greatest cost that could be granted.
 	MaxGrantable *int64 `protobuf:"varint,6,opt,name=max_grantable,json=maxGrantable,proto3,oneof" json:"max_grantable,omitempty"`

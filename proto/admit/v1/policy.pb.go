@@ -1241,8 +1241,8 @@ type Limits struct {
 	Waiting *int64 `protobuf:"varint,6,opt,name=waiting,proto3,oneof" json:"waiting,omitempty"`
 	// Waiting requests of one tenant. Absent means 1,000. Beyond it as above.
 	WaitingPerTenant *int64 `protobuf:"varint,7,opt,name=waiting_per_tenant,json=waitingPerTenant,proto3,oneof" json:"waiting_per_tenant,omitempty"`
-	// Dedupe keys remembered as done. Absent means 1,000,000. Beyond it requests
-	// with a new key are shed with CARDINALITY.
+	// Dedupe keys of jobs that run, are waited for or are remembered as done. Absent
+	// means 1,000,000. Beyond it requests with a new key are shed with CARDINALITY.
 	DedupeKeys *int64 `protobuf:"varint,8,opt,name=dedupe_keys,json=dedupeKeys,proto3,oneof" json:"dedupe_keys,omitempty"`
 	// Groups of entries that are paused, of all tenants together. Absent means
 	// 10,000. Beyond it Pause answers LIMIT_REACHED.
