@@ -117,6 +117,9 @@ func (g *generator) drawLanes(p *admission.PoolPolicy) {
 				l.LeaveTokens = map[string]int64{b.Name: pick(g, "tokens", 1, b.Capacity-1)}
 			}
 		}
+		if i > 0 && g.chance(3, "yields") {
+			l.Yield = g.drawYield()
+		}
 		p.Lanes = append(p.Lanes, l)
 	}
 	if len(lanes) == 0 {
@@ -177,4 +180,17 @@ func (g *generator) drawOverride(b admission.BucketPolicy) admission.BucketOverr
 		o.Period = pick(g, "own period", 0, 3*time.Second)
 	}
 	return o
+}
+
+// drawYield draws marks of how much, or of what age, above.
+func (g *generator) drawYield() *admission.YieldPolicy {
+	y := &admission.YieldPolicy{Above: admission.Absent}
+	if g.chance(2, "by depth") {
+		y.Above = pick[int64](g, "above", 0, 1, 3)
+		y.Resume = pick(g, "resume", 0, y.Above)
+	} else {
+		y.AboveAge = pick(g, "above age", time.Second, 100*time.Millisecond, 5*time.Second)
+		y.ResumeAge = pick(g, "resume age", 0, y.AboveAge/2, y.AboveAge)
+	}
+	return y
 }

@@ -125,7 +125,8 @@ func (a *agreement) foretell(e admission.Entry) func([]admission.Result) {
 	}
 	switch op := e.Ops[0].(type) {
 	case *admission.Acquire:
-		if p := a.n.pool(op.Pool); op.IssuedAt != 0 || p != nil && p.policy.Shadow { // it knows no wall to come
+		p := a.n.pool(op.Pool)
+		if op.IssuedAt != 0 || p != nil && (p.policy.Shadow || a.n.yieldsStale(p, e.T, a.n.w.Add(e.T.Sub(a.n.t)))) { // it knows no wall to come
 			break
 		}
 		now := *op

@@ -106,6 +106,7 @@ func (n *naive) change(p *naivePool, policy admission.PoolPolicy) {
 		if lane == nil {
 			lane = &naiveLane{name: l.Name}
 		}
+		lane.yielding = lane.yielding && l.Yield != nil
 		p.lanes = append(p.lanes, lane)
 	}
 	for i, b := range policy.Buckets {

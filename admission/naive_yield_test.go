@@ -50,24 +50,40 @@ func (n *naive) willWait(p *naivePool, ask *naiveAsk) bool {
 
 // yield lets each lane yield, or no longer, by what those above it have.
 func (n *naive) yield(p *naivePool, asks []*naiveAsk) {
+	for rank, yielding := range n.yields(p, asks, n.t, n.w) {
+		p.lanes[rank].yielding = yielding
+	}
+}
+
+// yieldsStale says whether an entry of that moment that brings no demand would let
+// another lane yield, or one no longer.
+func (n *naive) yieldsStale(p *naivePool, at admission.Instant, w admission.Wall) bool {
+	for rank, yielding := range n.yields(p, nil, at, w) {
+		if p.lanes[rank].yielding != yielding {
+			return true
+		}
+	}
+	return false
+}
+
+// yields says which lanes yield at that moment.
+func (n *naive) yields(p *naivePool, asks []*naiveAsk, at admission.Instant, w admission.Wall) []bool {
+	all := make([]bool, len(p.lanes))
 	for rank, l := range p.lanes {
 		terms := p.policy.Lanes[rank].Yield
 		if terms == nil {
-			l.yielding = false
 			continue
 		}
 		var depth int64
 		var oldest time.Duration
 		for _, above := range p.lanes[:rank] {
-			more, old := n.depth(p, above.name, asks, n.t, n.w)
+			more, old := n.depth(p, above.name, asks, at, w)
 			depth, oldest = depth+more, max(oldest, old)
 		}
 		byDepth, byAge := terms.Above != admission.Absent, terms.AboveAge > 0
-		switch {
-		case byDepth && depth > terms.Above, byAge && oldest > terms.AboveAge:
-			l.yielding = true
-		case (!byDepth || depth <= terms.Resume) && (!byAge || oldest <= terms.ResumeAge):
-			l.yielding = false
-		}
+		above := byDepth && depth > terms.Above || byAge && oldest > terms.AboveAge
+		low := (!byDepth || depth <= terms.Resume) && (!byAge || oldest <= terms.ResumeAge)
+		all[rank] = above || l.yielding && !low
 	}
+	return all
 }

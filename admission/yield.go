@@ -60,7 +60,10 @@ func (l *lane) setYield(y *YieldPolicy) {
 func (s *State) serviceable(a *ask) bool {
 	t := a.demand.tenant
 	why, _ := t.rateReason(a.op.Cost, s.t)
-	return why == ReasonNone && !t.paused() && !a.demand.lane.paused && (a.op.RateOnly || a.demand.capReason() == ReasonNone)
+	live, done := t.duplicate(a.op.DedupeKey, s.t)
+	return why == ReasonNone && !t.paused() && !a.demand.lane.paused &&
+		(a.op.RateOnly || a.demand.capReason() == ReasonNone) &&
+		!live && !done && !t.lockBusy(a.op.LockKey, s.seq+1)
 }
 
 // next says whether a lane yields, given whether it did and what waits above:
