@@ -42,9 +42,9 @@ func (g *generator) drawPool(name string) admission.PoolPolicy {
 		Tenants:          pick[int64](g, "tenants", 0, 0, 0, 3, 1),
 		RequestIDs:       pick[int64](g, "request ids", 0, 0, 0, 10, 4, 2),
 		EndedPermits:     pick[int64](g, "ended permits", 0, 0, 0, 4, 1),
-		Waiting:          pick[int64](g, "waiting", 0, 0, 0, 3, 2),
-		WaitingPerTenant: pick[int64](g, "waiting per tenant", 0, 0, 0, 2, 1),
-		DedupeKeys:       pick[int64](g, "dedupe keys", 0, 0, 0, 2, 1),
+		Waiting:          pick[int64](g, "waiting", 0, 0, 0, 10, 3, 2),
+		WaitingPerTenant: pick[int64](g, "waiting per tenant", 0, 0, 0, 10, 2, 1),
+		DedupeKeys:       pick[int64](g, "dedupe keys", 0, 0, 0, 10, 2, 1),
 
 		NewTenantsPerSecond: pick[int64](g, "new tenants", 0, 0, 0, 1, 2),
 		TenantRows:          pick[int64](g, "tenant rows", 0, 0, 2, 1),

@@ -70,14 +70,14 @@ func (n *naive) jobs(p *naivePool) map[[2]string]bool {
 }
 
 // dedupeLimits are those of how many keys a pool knows.
-func (n *naive) dedupeLimits(p *naivePool, op *admission.Acquire) []naiveLimit {
+func (n *naive) dedupeLimits(p *naivePool, op *admission.Acquire, lane string) []naiveLimit {
 	most, known := p.policy.Limits.DedupeKeys, n.jobs(p)
-	used := int64(len(known))
-	if op.DedupeKey == "" || known[[2]string{op.Tenant, op.DedupeKey}] || used < most {
+	used, part := int64(len(known)), p.part(lane, most)
+	if op.DedupeKey == "" || known[[2]string{op.Tenant, op.DedupeKey}] || used < part {
 		return nil
 	}
 	return []naiveLimit{{reason: admission.Cardinality, Limit: admission.Limit{
 		Name: "limits.dedupe_keys", Scope: admission.ScopePool, Capacity: most, Used: used, Asked: 1,
-		RetryAfter: admission.Absent,
+		Reserve: most - part, RetryAfter: admission.Absent,
 	}}}
 }

@@ -359,7 +359,7 @@ func (n *naive) decide(c *naiveContest, turn naiveTurn) {
 	}
 	limits := n.askLimits(p, op, turn.d, c.by)
 	if len(limits) > 0 && op.MaxWait > 0 && !answered(limits) && !p.policy.Shadow {
-		full := n.queueLimits(p, op.Tenant)
+		full := n.queueLimits(p, op.Tenant, turn.d.lane)
 		if len(full) == 0 {
 			n.wait(p, turn.ask)
 			if c.by == nil && onlyTokens(limits) {

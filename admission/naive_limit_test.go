@@ -213,7 +213,7 @@ func (n *naive) poolSlots(p *naivePool, tenant, lane string, at admission.Instan
 
 // memoryLimits are those of what a pool may remember.
 func (n *naive) memoryLimits(p *naivePool, op *admission.Acquire, lane string) []naiveLimit {
-	all := n.dedupeLimits(p, op)
+	all := n.dedupeLimits(p, op, lane)
 	most := p.policy.Limits.RequestIDs
 	part := p.part(lane, most)
 	if ids := n.requestsOf(p); op.RequestID != "" && int64(len(ids)) >= part {

@@ -196,12 +196,14 @@ func (n *naive) end(w *naiveWaiter, res *admission.AcquireResult) {
 }
 
 // queueLimits are those of how many may wait.
-func (n *naive) queueLimits(p *naivePool, tenant string) []naiveLimit {
+func (n *naive) queueLimits(p *naivePool, tenant, lane string) []naiveLimit {
 	var all []naiveLimit
 	add := func(name string, scope admission.Scope, most int64, f func(*naiveWaiter) bool) {
-		if used := int64(len(n.waitersOf(p, f))); used >= most {
+		part := p.part(lane, most)
+		if used := int64(len(n.waitersOf(p, f))); used >= part {
 			all = append(all, naiveLimit{reason: admission.QueueFull, Limit: admission.Limit{
-				Name: name, Scope: scope, Capacity: most, Used: used, Asked: 1, RetryAfter: admission.Absent,
+				Name: name, Scope: scope, Capacity: most, Used: used, Asked: 1, Reserve: most - part,
+				RetryAfter: admission.Absent,
 			}})
 		}
 	}
