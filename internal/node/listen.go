@@ -17,7 +17,8 @@ const (
 	// open its next file ends the node, so connections must not take them all.
 	spareFiles = 128
 	// httpConnections are for operators and what scrapes, peerConnections for the
-	// members of the cluster, who keep a few open each.
+	// members of the cluster, who keep a few open each, and for the strangers that
+	// their port bears with, fewer by far.
 	httpConnections = 64
 	peerConnections = 256
 	// fewestConnections are served however few files the process may open.

@@ -13,12 +13,15 @@ import (
 
 const (
 	// greeting is how long a connection may take until it is raft's or its call is
-	// answered. It is more than any call takes, and bounds what strangers hold.
+	// answered, and bounds what strangers hold. With an election timeout above 2 s a
+	// call to be taken in may take longer; whoever wants to be asks again.
 	greeting = 10 * time.Second
 	// tellEvery is how often the log tells of those turned away.
 	tellEvery = 10 * time.Second
-	// strangers bounds the connections that are not raft's yet.
-	strangers = 256
+	// strangers bounds the connections that are not raft's yet. It must stay well below
+	// what the listener takes in all: connections that say nothing would leave none for
+	// members.
+	strangers = 64
 )
 
 // Node is what a port speaks for. Its methods may be called by several goroutines
