@@ -162,6 +162,30 @@ func TestNodesThatWaitAreTakenIn(t *testing.T) {
 	c.agree()
 }
 
+// A node that promised to be of a cluster, and was founded without, is taken in.
+func TestWhoWasLeftOutIsTakenIn(t *testing.T) {
+	c := newTestCluster(t, 2, 1)
+	first, out := c.nodes[0], c.nodes[1]
+	first.cfg.Cluster.Join = nil
+	first.begin()
+	first.waitReady()
+	if err := os.MkdirAll(out.cfg.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	promised := identity{
+		Version: dataVersion, NodeID: newNodeID("n2"), ClusterID: first.ident.get().ClusterID, Standing: joining,
+	}
+	if err := writeIdentity(out.cfg.Dir, promised); err != nil {
+		t.Fatal(err)
+	}
+	out.begin()
+	c.eventually("it is given a vote", func() bool {
+		m, _ := c.member(promised.NodeID)
+		return m.Voter
+	})
+	c.agree()
+}
+
 func TestFoundersAreThoseWhoSeeEachOther(t *testing.T) {
 	info := func(id, cluster string, expect int, sees ...string) (in peer.Info) {
 		in.NodeID, in.ClusterID, in.Expect, in.Sees = id, cluster, expect, sees

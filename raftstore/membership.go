@@ -127,7 +127,8 @@ func (m *membership) info() peer.Info {
 }
 
 // follow tells who waits whenever another leads, and looks for the others while
-// nobody does, until the store closes: they may not know where this node is now.
+// nobody does, until the store closes: they may not know where this node is now, or
+// that it is to be one of them.
 func (m *membership) follow() {
 	seen := make(chan raft.Observation, 1)
 	led := raft.NewObserver(seen, false, func(o *raft.Observation) bool {
@@ -147,6 +148,7 @@ func (m *membership) follow() {
 		case <-timer.C:
 			if m.s.Leader().NodeID == "" {
 				m.ask(m.ctx, m.members())
+				m.rejoin()
 			}
 			timer.Reset(m.cfg.ElectionTimeout)
 		}

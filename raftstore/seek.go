@@ -21,8 +21,8 @@ import (
 // leader first talks raft to it. Only where nobody has a cluster is one founded,
 // by the node with the lowest id of those that see each other. It makes up the
 // cluster's id and has each of them promise to be of that one and no other, on its
-// disk. Not before all have does it found the cluster: so no two can be founded
-// that both have a quorum, whoever sees whom.
+// disk. Not before all have does it found the cluster: so none is founded twice, and
+// two are only by twice as many nodes as it takes for one.
 func (m *membership) seek() ([]raft.Server, error) {
 	// Far more often than others can be expected to change anything.
 	every := m.cfg.ElectionTimeout / 5
@@ -46,11 +46,7 @@ func (m *membership) seek() ([]raft.Server, error) {
 
 // look looks around once.
 func (m *membership) look() ([]raft.Server, error) {
-	places := make([]place, len(m.cfg.Join))
-	for i, addr := range m.cfg.Join {
-		places[i] = place{addr: addr}
-	}
-	others := slices.DeleteFunc(m.ask(m.ctx, places), func(in peer.Info) bool { return in.NodeID == m.s.nodeID })
+	others := slices.DeleteFunc(m.ask(m.ctx, m.seeds()), func(in peer.Info) bool { return in.NodeID == m.s.nodeID })
 	m.mu.Lock()
 	m.sees = nil
 	for _, in := range others {
@@ -137,6 +133,29 @@ func (m *membership) found(set []peer.Info) ([]raft.Server, error) {
 	}
 	m.s.log.Info("founds a cluster", "node_id", m.s.nodeID, "cluster_id", clusterID, "voters", len(voters))
 	return voters, nil
+}
+
+// rejoin is for a node that has promised to be of a cluster and was founded or taken in
+// without: it asks to be. One that is a member already is told so by its leader's first
+// call.
+func (m *membership) rejoin() {
+	id := m.s.ident.get()
+	if id.Standing != joining {
+		return
+	}
+	others := m.ask(m.ctx, m.seeds())
+	if i := slices.IndexFunc(others, func(in peer.Info) bool { return in.Founded && in.ClusterID == id.ClusterID }); i >= 0 {
+		m.askIn(others[i])
+	}
+}
+
+// seeds are the places at which to look for a cluster.
+func (m *membership) seeds() []place {
+	places := make([]place, len(m.cfg.Join))
+	for i, addr := range m.cfg.Join {
+		places[i] = place{addr: addr}
+	}
+	return places
 }
 
 // askIn asks the leader of a cluster to take this node in.

@@ -112,5 +112,8 @@ func (c Config) checkJoin(wrong *problems) {
 		wrong.add("bootstrap_expect", "is %d, must be from 0 to %d", c.BootstrapExpect, mostMembers)
 	case c.BootstrapExpect > 1 && len(c.Join) == 0:
 		wrong.add("bootstrap_expect", "is %d, and join does not say where the others are", c.BootstrapExpect)
+	case c.BootstrapExpect > 1 && len(c.Join) >= 2*c.BootstrapExpect:
+		wrong.add("bootstrap_expect", "is %d, and of the %d nodes at join so many could found a cluster each",
+			c.BootstrapExpect, len(c.Join))
 	}
 }
