@@ -196,7 +196,7 @@ func sweepUnfounded(dir string, end *logEnd) error {
 		}
 	}
 	if last > 1 || len(snaps) > 0 {
-		return fmt.Errorf("%w: %s has data but no %s", ErrCorrupt, dir, identityFile)
+		return fmt.Errorf("%w: %s has data, and no %s that says whose", ErrCorrupt, dir, identityFile)
 	}
 	if err := os.RemoveAll(path); err != nil {
 		return fmt.Errorf("remove an unfinished log: %w", err)

@@ -58,6 +58,9 @@ func TestSnapshotsThatDoNotHelpEndTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	install := func() {
+		if err := n.appended(0, nil); err != nil { // it cuts the log
+			t.Fatal(err)
+		}
 		if err := n.fsm.Restore(io.NopCloser(bytes.NewReader(b.Bytes()))); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +68,7 @@ func TestSnapshotsThatDoNotHelpEndTheStore(t *testing.T) {
 	for range maxInstalls - 1 {
 		install()
 	}
-	if err := n.appended(n.index()+1, true); err != nil { // the log grows
+	if err := n.appended(n.index()+1, []*raft.Log{{Index: n.index() + 1}}); err != nil { // the log grows
 		t.Fatal(err)
 	}
 	for range maxInstalls - 1 {

@@ -71,3 +71,17 @@ func TestAMembersDataIsItsOwn(t *testing.T) {
 		t.Errorf("opened with another's certificate: %v", err)
 	}
 }
+
+// Whoever looks for a cluster, or has promised to be of one, would found another alone.
+func TestWhoIsToBeOfAClusterIsNotOpenedAlone(t *testing.T) {
+	for _, standing := range []string{seeking, founding, joining} {
+		dir := t.TempDir()
+		if err := writeIdentity(dir, identity{Version: dataVersion, NodeID: "n1-a", ClusterID: "c", Standing: standing}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(Config{Dir: dir}, testLogger(t), newRegistry(), clock.System())
+		if err == nil || !strings.Contains(err.Error(), "can't be opened alone") {
+			t.Errorf("%s: %v", standing, err)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package raftstore
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -30,9 +29,9 @@ type failStop struct {
 	fatal func(error)
 	// wrote is told how long each append took.
 	wrote func(time.Duration)
-	// appended is told the last entry of each append that is on the disk, and whether
-	// any was a command. Its error counts as the append's.
-	appended func(index uint64, commands bool) error
+	// appended is told where the log ends on the disk, and the entries that were added
+	// to it: none where it was cut. Its error counts as the write's.
+	appended func(index uint64, added []*raft.Log) error
 	// oldest returns the index of the oldest snapshot kept, or 0.
 	oldest func() uint64
 
@@ -51,8 +50,7 @@ func (s *failStop) StoreLogs(logs []*raft.Log) error {
 		if err := s.durable.StoreLogs(logs); err != nil {
 			return err
 		}
-		commands := slices.ContainsFunc(logs, func(l *raft.Log) bool { return l.Type == raft.LogCommand })
-		return s.appended(logs[len(logs)-1].Index, commands)
+		return s.appended(logs[len(logs)-1].Index, logs)
 	})
 	s.wrote(s.clk.Now().Since(start))
 	return err
@@ -73,7 +71,7 @@ func (s *failStop) DeleteRange(first, last uint64) error {
 	}
 	return s.write("truncate the log", func() error {
 		if !compaction {
-			if err := s.appended(first-1, false); err != nil {
+			if err := s.appended(first-1, nil); err != nil {
 				return err
 			}
 		}

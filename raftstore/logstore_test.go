@@ -48,7 +48,7 @@ func newFailStop(d *shakyDisk) (s *failStop, fatal func() []error) {
 			errs = append(errs, err)
 		},
 		wrote:    func(time.Duration) {},
-		appended: func(uint64, bool) error { return nil },
+		appended: func(uint64, []*raft.Log) error { return nil },
 		oldest:   func() uint64 { return 0 },
 	}
 	return s, func() []error {

@@ -29,7 +29,8 @@ func (s *Store) open() error {
 		return err
 	}
 	s.disk = &failStop{
-		// A disk is slow in real time, whatever s.clk shows.
+		// A disk is slow in real time, whatever s.clk shows: a build for tests may make
+		// both wrong, which is no more than a limit that is a little off.
 		durable: s.wal, clk: clock.System(), limit: s.cfg.WriteLimit, fatal: s.fail,
 		wrote:    func(d time.Duration) { s.metrics.writeSeconds.Observe(d.Seconds()) },
 		appended: s.appended,
@@ -68,8 +69,8 @@ func (s *Store) identify() (err error) {
 	switch {
 	case known && id.Standing == member:
 		err = checkWAL(filepath.Join(s.cfg.Dir, walDir))
-	case known && id.Standing == joining && s.cfg.Cluster == nil:
-		err = fmt.Errorf("%s belongs to a member of cluster %s, and can't be opened without it", s.cfg.Dir, id.ClusterID)
+	case known && s.cfg.Cluster == nil:
+		err = fmt.Errorf("%s belongs to node %s, which is to be of a cluster, and can't be opened alone", s.cfg.Dir, id.NodeID)
 	case known && id.Standing == joining:
 	default:
 		err = sweepUnfounded(s.cfg.Dir, s.end)
@@ -116,8 +117,13 @@ func (s *Store) startRaft(voters []raft.Server) error {
 }
 
 func (s *Store) isOnlyVoter(r *raft.Raft) bool {
-	servers := r.GetConfiguration().Configuration().Servers
-	return len(servers) == 1 && string(servers[0].ID) == s.nodeID
+	mine, others := false, false
+	for _, server := range r.GetConfiguration().Configuration().Servers {
+		if server.Suffrage == raft.Voter {
+			mine, others = mine || string(server.ID) == s.nodeID, others || string(server.ID) != s.nodeID
+		}
+	}
+	return mine && !others
 }
 
 func (s *Store) newRaft(transport transport, voters []raft.Server) (*raft.Raft, error) {
@@ -164,16 +170,17 @@ func (s *Store) transport() transport {
 	return t
 }
 
-// appended notes that the log on the disk reaches to index, and whether commands
-// were added to it.
-func (s *Store) appended(index uint64, commands bool) error {
-	if commands {
+// appended notes that the log on the disk ends at index, and what was added to it.
+func (s *Store) appended(index uint64, added []*raft.Log) error {
+	if slices.ContainsFunc(added, func(l *raft.Log) bool { return l.Type == raft.LogCommand }) {
 		s.heard.note(s.clk.Now())
 	}
 	if err := s.end.set(index); err != nil {
 		return err
 	}
-	s.fsm.installs.Store(0)
+	if len(added) > 0 { // a snapshot that is installed cuts the log
+		s.fsm.installs.Store(0)
+	}
 	return s.ident.settle()
 }
 
