@@ -99,7 +99,9 @@ func (s *Store) Join(ctx context.Context, peerAddr string) error {
 	if err != nil {
 		return fmt.Errorf("%w: ask who is there: %w", ErrMembership, err)
 	}
-	return s.addMember(ctx, reply.Info.NodeID, peerAddr)
+	// The address that was dialed may be another name of the node, and the others could
+	// not know it.
+	return s.addMember(ctx, reply.Info.NodeID, reply.Info.PeerAddr)
 }
 
 // addMember adds a member, or notes that it has another address.

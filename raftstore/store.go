@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -193,7 +194,7 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) close() error {
-	s.handOver()
+	s.HandOver(context.Background())
 	close(s.closing)
 	if s.cluster != nil {
 		s.cluster.cancel()

@@ -52,15 +52,19 @@ func (s *Store) openTermSoon() (*term, error) {
 	}
 }
 
-// handOver hands the lead to another member before the store closes, so that the
-// others need not find out that it is gone.
-func (s *Store) handOver() {
+// HandOver hands the lead to another member, if this node has it and there is one, so
+// that the others need not find out that it is gone. Close does so, too; whoever first
+// has something else to end calls it before. Within two election timeouts the others
+// have elected a leader by themselves.
+func (s *Store) HandOver(ctx context.Context) {
 	if s.cluster == nil || s.Err() != nil || s.term.Load() == nil || len(s.voters()) == 1 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*s.cfg.electionTimeout())
+	ctx, cancel := context.WithTimeout(ctx, 2*s.cfg.electionTimeout())
 	defer cancel()
 	if err := s.Transfer(ctx, ""); err != nil {
-		s.log.Info("failed to hand over the lead", "error", err)
+		s.log.Warn("failed to hand over the lead", "error", err)
+		return
 	}
+	s.log.Info("handed over the lead")
 }

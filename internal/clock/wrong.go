@@ -22,13 +22,13 @@ const rereadAfter = 10 * time.Millisecond
 // System returns the machine's clock, made wrong as the file says. Only builds for
 // tests of faults have it.
 func System() Clock {
-	c := &wrongClock{systemClock: systemClock{start: time.Now()}, file: os.Getenv(WrongEnv)}
-	c.read = c.systemClock.Now()
-	return c
+	base := systemClock{start: time.Now()}
+	return &wrongClock{Skewed: NewSkewed(base), base: base, file: os.Getenv(WrongEnv), read: base.Now()}
 }
 
 type wrongClock struct {
-	systemClock
+	*Skewed
+	base Clock
 	file string
 
 	mu sync.Mutex
@@ -37,27 +37,29 @@ type wrongClock struct {
 	read  Reading
 	ahead time.Duration
 	fast  int64
-	// gained is how far time had run ahead by then.
-	gained time.Duration
 }
 
 // Now reads the clock.
 func (c *wrongClock) Now() Reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.systemClock.Now()
-	gained := c.gained + now.Since(c.read)*time.Duration(c.fast)/1_000_000
-	if now.Since(c.read) >= rereadAfter {
-		c.read, c.gained = now, gained
+	if now := c.base.Now(); now.Since(c.read) >= rereadAfter {
+		c.read = now
 		c.reread()
 	}
-	return Reading{Wall: now.Wall.Add(c.ahead + gained), Mono: now.Mono + gained}
+	return c.Skewed.Now()
 }
 
 func (c *wrongClock) reread() {
 	b, _ := os.ReadFile(c.file) // there may be none
 	fields := append(strings.Fields(string(b)), "0", "0")
-	ahead, _ := strconv.ParseInt(fields[0], 10, 64)
-	c.ahead = time.Duration(ahead) * time.Second
-	c.fast, _ = strconv.ParseInt(fields[1], 10, 64)
+	seconds, _ := strconv.ParseInt(fields[0], 10, 64)
+	if ahead := time.Duration(seconds) * time.Second; ahead != c.ahead {
+		c.StepWall(ahead - c.ahead)
+		c.ahead = ahead
+	}
+	if fast, _ := strconv.ParseInt(fields[1], 10, 64); fast != c.fast {
+		c.Drift(fast)
+		c.fast = fast
+	}
 }

@@ -2,18 +2,12 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/admitd/admit/internal/config"
 	"github.com/admitd/admit/raftstore"
 )
-
-// transferTime is what handing over the lead may take when the node stops. The
-// others elect a leader by themselves if it is not enough.
-const transferTime = 5 * time.Second
 
 // cluster is how the store talks to the other members; nil for a node that is
 // alone.
@@ -54,23 +48,6 @@ func (n *Node) NodeID() string { return n.store.NodeID() }
 
 // leads says whether this node leads the cluster.
 func (n *Node) leads() bool { return n.store.Leader().NodeID == n.store.NodeID() }
-
-// handOver gives the lead to another member, so that nobody has to wait for an
-// election.
-func (n *Node) handOver(ctx context.Context) {
-	if !n.cfg.Clustered() || !n.leads() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, transferTime)
-	defer cancel()
-	switch err := n.store.Transfer(ctx, ""); {
-	case errors.Is(err, raftstore.ErrMembership): // there is nobody to hand it to
-	case err != nil:
-		n.log.Warn("handing over the lead failed", "error", err)
-	default:
-		n.log.Info("handed over the lead")
-	}
-}
 
 // Members returns the members of the cluster, as far as this node knows.
 func (n *Node) Members(ctx context.Context) ([]raftstore.Member, error) {

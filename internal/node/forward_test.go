@@ -22,7 +22,7 @@ func handOverAgain(t *testing.T, nodes []*Node) {
 	ctx := soon(t)
 	for {
 		if i := leaderOf(nodes); i >= 0 {
-			nodes[i].handOver(ctx)
+			nodes[i].store.HandOver(ctx)
 			awaitLeader(t, nodes, i)
 			return
 		}

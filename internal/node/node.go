@@ -146,7 +146,7 @@ func (n *Node) serveGRPC(context.Context) (err error) {
 		return err
 	}
 	n.onStop(n.server.Stop)
-	n.onStop(n.handOver)
+	n.onStop(n.store.HandOver)
 	n.watch("gRPC server", func() error { return n.server.Serve(n.grpcListener) })
 	return nil
 }
