@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/admitd/admit/admission"
 	"github.com/admitd/admit/internal/clock"
@@ -85,13 +86,20 @@ func BenchmarkRefuse(b *testing.B) {
 	})
 }
 
-// BenchmarkDigest measures what it costs to note the result of an Acquire.
+// BenchmarkDigest measures what it costs to note the results of an entry of 64 Acquires,
+// half of them granted.
 func BenchmarkDigest(b *testing.B) {
-	granted := &admission.AcquireResult{Decision: admission.Decision{Permit: admission.Permit{Fence: 7, Lane: "high"}}}
-	results := []admission.Result{granted}
+	var results []admission.Result
+	for i := range 32 {
+		tenant := fmt.Sprintf("tenant-%d", i)
+		results = append(results, &admission.AcquireResult{Decision: admission.Decision{Permit: admission.Permit{
+			Token: admission.Token{Index: uint64(i)}, Fence: 7, ExpiresIn: time.Minute, Pool: "mail", Tenant: tenant, Lane: "high",
+			State: admission.PermitLive,
+		}}}, &admission.AcquireResult{Decision: admission.Decision{Shed: &admission.Shed{Reason: admission.PoolCap}}})
+	}
 	var d digests
 	b.ReportAllocs()
 	for i := range b.N {
-		d.add(uint64(i+1), results, nil)
+		d.reset(d.after(uint64(i+1), results, nil))
 	}
 }

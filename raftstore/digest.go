@@ -27,8 +27,9 @@ type digests struct {
 // tells its digest.
 const recentDigests = 1024
 
-// add notes what an entry came to, and what came of those who waited.
-func (d *digests) add(index uint64, results []admission.Result, ended []admission.WaitEnd) {
+// after returns the digest after an entry, of what it came to and what came of those
+// who waited.
+func (d *digests) after(index uint64, results []admission.Result, ended []admission.WaitEnd) check {
 	h := hash(d.last.digest)
 	h.uint(index)
 	for _, r := range results {
@@ -37,10 +38,10 @@ func (d *digests) add(index uint64, results []admission.Result, ended []admissio
 	for _, e := range ended {
 		h.value(reflect.ValueOf(e))
 	}
-	d.reset(check{index, uint64(h)})
+	return check{index, uint64(h)}
 }
 
-// reset begins anew after an entry.
+// reset notes the digest after an entry.
 func (d *digests) reset(to check) {
 	d.last = to
 	d.recent[to.index%recentDigests] = to

@@ -11,8 +11,7 @@ import (
 
 func digestOf(index uint64, results ...admission.Result) uint64 {
 	var d digests
-	d.add(index, results, nil)
-	return d.last.digest
+	return d.after(index, results, nil).digest
 }
 
 func TestDigestsTellResultsApart(t *testing.T) {
@@ -121,7 +120,7 @@ func TestDigestsAreKeptForAWhile(t *testing.T) {
 		t.Error("there is one before the first entry")
 	}
 	for i := range uint64(2 * recentDigests) {
-		d.add(i+1, nil, nil)
+		d.reset(d.after(i+1, nil, nil))
 	}
 	if got, known := d.at(2 * recentDigests); !known || got != d.last.digest {
 		t.Errorf("the last is %x (%t), want %x", got, known, d.last.digest)
@@ -135,13 +134,17 @@ func TestDigestsAreKeptForAWhile(t *testing.T) {
 
 // The digest goes on over a restart, from a snapshot and what follows it in the log.
 func TestDigestsOutliveARestart(t *testing.T) {
-	n := startNode(t, Config{Dir: t.TempDir()}, clock.System())
+	n := startCluster(t, 1).leader()
 	n.applyPolicy(testPolicy())
 	n.mustAcquire("acme")
 	n.takeSnapshot()
 	n.mustAcquire("acme")
 	before := n.fsm.digests.last
-	n.restart()
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n.comeBack()
+	n.waitReady()
 	got, known := uint64(0), false
 	n.fsm.read(func(*admission.State) { got, known = n.fsm.digests.at(before.index) })
 	if !known || got != before.digest {
@@ -167,7 +170,7 @@ func TestTheMinorityStops(t *testing.T) {
 			c.agree()
 			wrong := pick(c)
 			wrong.fsm.mu.Lock()
-			wrong.fsm.digests.add(wrong.fsm.st.Index(), []admission.Result{&admission.PauseResult{}}, nil)
+			wrong.fsm.digests.reset(check{wrong.fsm.st.Index(), wrong.fsm.digests.last.digest + 1})
 			wrong.fsm.mu.Unlock()
 			clk.Advance(checkEvery)
 			c.leader().mustAcquire("acme")

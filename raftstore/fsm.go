@@ -33,8 +33,10 @@ type fsm struct {
 
 	mu sync.RWMutex // guards what follows; st.Snapshot needs the write lock too
 	st *admission.State
-	// digests are of the results of all entries.
+	// digests are of the results of all entries; a node that is alone has nobody to
+	// compare them with, and keeps none.
 	digests digests
+	alone   bool
 
 	// live is set once the store has started: snapshots that are restored later come
 	// from a leader.
@@ -92,18 +94,31 @@ func (f *fsm) apply(l *raft.Log) error {
 	}
 	f.mu.Lock()
 	results := f.st.Apply(entry)
-	own, known := f.digests.at(stamp.check.index)
-	f.digests.add(l.Index, results, f.st.Ended())
 	f.mu.Unlock()
-	if known && stamp.check != (check{}) {
-		f.checked(stamp.check, own)
-	}
+	f.digest(l.Index, stamp.check, results)
 	f.entries++
 	f.bytes += int64(len(l.Data))
 	f.metrics.entries.Inc()
 	f.metrics.appliedIndex.Set(float64(l.Index))
 	f.applied(entry, stamp.proposal, results)
 	return nil
+}
+
+// digest notes what an entry came to, and has the leader's digest compared if the entry
+// told one. Others read meanwhile: only this goroutine changes the state, the results
+// and the digests.
+func (f *fsm) digest(index uint64, told check, results []admission.Result) {
+	if f.alone {
+		return
+	}
+	own, known := f.digests.at(told.index)
+	after := f.digests.after(index, results, f.st.Ended())
+	f.mu.Lock()
+	f.digests.reset(after)
+	f.mu.Unlock()
+	if known {
+		f.checked(told, own)
+	}
 }
 
 // Snapshot takes a picture of the state in no time; Persist does the work.

@@ -116,7 +116,7 @@ func openStore(cfg Config, log *slog.Logger, reg prometheus.Registerer, clk cloc
 		grown: make(chan struct{}, 1), closing: make(chan struct{}), failed: make(chan struct{}), ended: make(chan struct{}),
 		changed: make(chan struct{}), changing: make(chan struct{}, 1),
 	}
-	s.fsm = &fsm{clk: clk, metrics: m, st: admission.New(), fatal: s.fail, applied: s.applied, checked: s.compare, grown: s.noteGrowth,
+	s.fsm = &fsm{clk: clk, metrics: m, st: admission.New(), alone: cfg.Cluster == nil, fatal: s.fail, applied: s.applied, checked: s.compare, grown: s.noteGrowth,
 		restored: func() { s.heard.note(clk.Now()) }}
 	if s.lock, err = lockDir(cfg.Dir); err != nil {
 		return nil, err
