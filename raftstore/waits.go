@@ -44,8 +44,10 @@ type wait struct {
 	name waitName
 	// calls are those that have not ended.
 	calls int
-	// key is set while it is in line.
-	key admission.WaiterKey
+	// key is set while it is in line. detached says that it leaves the line, and may
+	// be granted before it does.
+	key      admission.WaiterKey
+	detached bool
 	// items are those that listen, since when.
 	items []*item
 	since clock.Reading
@@ -103,8 +105,11 @@ func (ws *waits) leave(c *call) {
 			continue
 		}
 		delete(ws.byName, w.name)
-		if w.key != (admission.WaiterKey{}) {
-			deaf = append(deaf, ws.forget(w))
+		if w.key == (admission.WaiterKey{}) {
+			continue
+		}
+		if key := ws.forget(w); !w.detached {
+			deaf = append(deaf, key)
 		}
 	}
 	// Under the lock: who comes next under the same id is queued behind this.
@@ -149,7 +154,9 @@ func (ws *waits) part(c *call) *call {
 	if w.calls > 1 || w.key == (admission.WaiterKey{}) {
 		return nil
 	}
-	return ws.detachLocked(w.key)
+	gone := ws.detachLocked(w.key)
+	w.detached = gone != nil
+	return gone
 }
 
 // detachLocked has a waiter detached. Where that can't be logged, the wait goes on
@@ -179,7 +186,7 @@ func (ws *waits) listen(key admission.WaiterKey, it *item) {
 		_ = ws.detachLocked(key)
 		return
 	}
-	w.key = key
+	w.key, w.detached = key, false
 	ws.byKey[key] = w
 	if !it.left {
 		w.items, w.since = append(w.items, it), ws.t.s.clk.Now()

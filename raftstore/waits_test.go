@@ -348,3 +348,33 @@ func TestAWaitThatEndsWithItsGrantHasIt(t *testing.T) {
 		}
 	}
 }
+
+// Who leaves the line costs the log one operation.
+func TestAWaitThatRunsOutIsDetachedOnce(t *testing.T) {
+	n, _ := startMail(t, Config{})
+	held := n.fill()
+	ctx, cancel := context.WithCancel(t.Context())
+	waiting := n.ask(ctx, waitOp("acme", "", time.Minute))
+	n.waitWaiting(1, 1)
+	cancel()
+	if a := told(t, waiting); !errors.Is(a.err, context.Canceled) {
+		t.Errorf("it was told %+v", a)
+	}
+	n.release(held[0]) // comes after all that the call wanted
+	n.waitWaiting(0, 0)
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	detached := 0
+	err := ReadLog(n.cfg.Dir, 0, func(_ uint64, e admission.Entry) error {
+		for _, op := range e.Ops {
+			if _, ok := op.(admission.Detach); ok {
+				detached++
+			}
+		}
+		return nil
+	})
+	if err != nil || detached != 1 {
+		t.Errorf("it was detached %d times, %v", detached, err)
+	}
+}
