@@ -26,7 +26,7 @@ func newsOf(op admission.Op) news {
 	return noNews
 }
 
-// attachLook bounds the groups of polls looked at for one entry.
+// attachLook bounds the groups of polls looked at for one entry, for each kind of news.
 const attachLook = 64
 
 // chance is what an entry may have for parked polls.
@@ -73,21 +73,36 @@ func (ps *polls) attach(items []*item, bytes int) ([]*item, int) {
 	}
 	at, _ := ps.t.now()
 	ps.t.s.fsm.read(func(st *admission.State) {
-		looked := 0
-		for _, g := range ps.groups {
-			if looked++; looked > attachLook {
-				break
+		if c.room > 0 {
+			for g := range ps.all.next(attachLook) {
+				items = ps.attachGroup(st, at, g, &c, items)
 			}
-			for len(g.waiting) > 0 && g.out < g.window && c.takes(st, at, g.waiting[0].op) {
-				it := ps.attachFirst(g, &c)
-				if it == nil {
-					break
-				}
-				items = append(items, it)
+		}
+		left := attachLook
+		for pool := range c.pools {
+			of := ps.pools[pool]
+			if of == nil {
+				continue
+			}
+			for g := range of.next(left) {
+				left--
+				items = ps.attachGroup(st, at, g, &c, items)
 			}
 		}
 	})
 	return items, c.bytes
+}
+
+// attachGroup adds those polls of a group to the items of an entry that it may serve.
+func (ps *polls) attachGroup(st *admission.State, at admission.Instant, g *pollGroup, c *chance, items []*item) []*item {
+	for len(g.waiting) > 0 && g.out < g.window && c.takes(st, at, g.waiting[0].op) {
+		it := ps.attachFirst(g, c)
+		if it == nil {
+			break
+		}
+		items = append(items, it)
+	}
+	return items
 }
 
 // takes says whether the entry may serve a poll.

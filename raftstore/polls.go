@@ -2,7 +2,6 @@ package raftstore
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -30,18 +29,10 @@ type polls struct {
 	mu     sync.Mutex
 	closed error
 	groups map[string]*pollGroup
+	// all has all groups, pools those of each pool.
+	all    turns
+	pools  map[string]*turns
 	parked int
-}
-
-// pollGroup are the polls that want the same.
-type pollGroup struct {
-	key     string
-	waiting []*parkedPoll
-	// hasty are those waiting that do not park.
-	hasty int
-	// out are the polls that were let go and have not come back.
-	out    int
-	window int
 }
 
 // parkedPoll is one NextDue.
@@ -69,6 +60,8 @@ type parkedPoll struct {
 const (
 	// maxWindow bounds how many polls of a group are in the log at once.
 	maxWindow = 64
+	// lookAtOnce bounds the groups that are looked at while no entry is applied.
+	lookAtOnce = 256
 	// wallLook is how often to look at due times, which a step of the wall clock
 	// may have brought nearer.
 	wallLook = time.Second
@@ -76,20 +69,22 @@ const (
 
 func newPolls(t *term) *polls {
 	return &polls{
-		t: t, limit: t.s.cfg.ParkedPolls, look: make(chan struct{}, 1), groups: make(map[string]*pollGroup),
+		t: t, limit: t.s.cfg.ParkedPolls, look: make(chan struct{}, 1),
+		groups: make(map[string]*pollGroup), pools: make(map[string]*turns),
 	}
 }
 
 // enter takes a poll in. It is let go at once if it would be served and nobody
 // waits before it. If it would not be served and may not park, it is nil.
 func (ps *polls) enter(ctx context.Context, req Request, park bool) (*parkedPoll, error) {
+	op := req.Op.(*admission.NextDue)
+	key := groupKey(op)
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if ps.closed != nil {
 		return nil, ps.closed
 	}
-	op := req.Op.(*admission.NextDue)
-	g := ps.group(op)
+	g := ps.group(key, op.Pool)
 	p := &parkedPoll{ctx: ctx, req: req, op: op, group: g, park: park, turn: make(chan struct{})}
 	delay, ok := ps.delay(op)
 	now := ok && delay == 0
@@ -176,19 +171,24 @@ func (ps *polls) letAllGo() time.Duration {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	next := never
-	for _, g := range ps.groups {
-		if len(g.waiting) == 0 || g.out >= g.window {
-			continue // one that is out looks again when it is back
-		}
-		delay, ok := ps.delay(g.waiting[0].op)
-		if ok && delay == 0 {
-			ps.letGoFirst(g, g.window-g.out)
-			continue
-		}
-		if ok {
-			next = min(next, delay, wallLook)
-		}
-		ps.sendHome(g, func(p *parkedPoll) bool { return !p.park }, nil)
+	at, w := ps.t.now()
+	for left := ps.all.Len(); left > 0; left -= lookAtOnce {
+		ps.t.s.fsm.read(func(st *admission.State) {
+			for g := range ps.all.next(min(left, lookAtOnce)) {
+				if len(g.waiting) == 0 || g.out >= g.window {
+					continue // one that is out looks again when it is back
+				}
+				delay, ok := st.PollDelay(at, w, g.waiting[0].op)
+				if ok && delay == 0 {
+					ps.letGoFirst(g, g.window-g.out)
+					continue
+				}
+				if ok {
+					next = min(next, delay, wallLook)
+				}
+				ps.sendHome(g, func(p *parkedPoll) bool { return !p.park }, nil)
+			}
+		})
 	}
 	return next
 }
@@ -255,22 +255,6 @@ func (ps *polls) delay(op *admission.NextDue) (wait time.Duration, ok bool) {
 	at, w := ps.t.now()
 	ps.t.s.fsm.read(func(st *admission.State) { wait, ok = st.PollDelay(at, w, op) })
 	return wait, ok
-}
-
-func (ps *polls) group(op *admission.NextDue) *pollGroup {
-	key := fmt.Sprintf("%q %q %q %v %q %t", op.Pool, op.Lanes, op.Tenant, op.LaneLimits, op.Node.ID, op.Batch)
-	g := ps.groups[key]
-	if g == nil {
-		g = &pollGroup{key: key, window: 1}
-		ps.groups[key] = g
-	}
-	return g
-}
-
-func (ps *polls) dropIfEmpty(g *pollGroup) {
-	if len(g.waiting) == 0 && g.out == 0 {
-		delete(ps.groups, g.key)
-	}
 }
 
 // count notes that p joins or leaves those waiting.

@@ -235,7 +235,7 @@ func TestARetriedPollTakesNobodysTurn(t *testing.T) {
 	first := n.do(op).Result.(*admission.NextDueResult)
 	ps := n.term.Load().polls
 	ps.mu.Lock()
-	ps.group(op).out = maxWindow
+	ps.group(groupKey(op), op.Pool).out = maxWindow
 	ps.mu.Unlock()
 	for name, wait := range map[string]time.Duration{"at once": 0, "held open": time.Minute} {
 		again := &admission.NextDue{Pool: "mail", MaxItems: 1, RequestID: "r"}
