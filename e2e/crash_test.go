@@ -48,6 +48,7 @@ func crashPolicy(l judge.Limits) *admitv1.Policy {
 // TestKill9 kills the node at random moments under load, again and again on one
 // data directory. What the clients were told must still hold afterwards.
 func TestKill9(t *testing.T) {
+	t.Parallel() // with the others that bound no time
 	seed := crashSeed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	dir := harness.Folder(t)

@@ -70,14 +70,16 @@ func TestLeaderKills(t *testing.T) {
 	})
 	p50 := judge.Percentile(gaps, 0.5)
 	harness.Figure(t, "%d leader kills: first success p50 %v, max %v", len(gaps), p50, judge.Percentile(gaps, 1))
-	if p50 > killMedian {
+	if len(gaps) >= killsForMedian && p50 > killMedian {
 		t.Errorf("first success p50 %v, at most %v is allowed", p50, killMedian)
 	}
 }
 
 const (
-	// killMedian is the most that the median first success after a kill may take.
-	killMedian = 2500 * time.Millisecond
+	// killMedian is the most that the median first success after a kill may take, of
+	// killsForMedian at least: each by itself is bounded by successLimit.
+	killMedian     = 2500 * time.Millisecond
+	killsForMedian = 10
 	// plannedLimit is how long nothing may be decided when the lead is handed over.
 	plannedLimit = 1500 * time.Millisecond
 	// betweenTransfers is the time between two.

@@ -16,6 +16,7 @@ import (
 // their order, into one shell, and print what the page shows. Ports are free ones,
 // and the machines are folders of this one with an address of their own.
 func TestTheOperationsPageIsTrue(t *testing.T) {
+	t.Parallel() // with the others that bound no time: it mostly waits
 	root := harness.Root(t)
 	text, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
 	if err != nil {

@@ -37,7 +37,7 @@ const (
 )
 
 const (
-	blastSends = 20_000
+	blastSends = 10_000
 	loginEvery = time.Second / 20
 	quietFor   = 30 * time.Second
 	// workers × threads is below max_active, so that the cap has room for sends

@@ -16,6 +16,7 @@ import (
 // shells, and prints what the README shows. Only tokens may differ, each in the
 // same way wherever it stands; the ports are free ones.
 func TestTheReadmeIsTrue(t *testing.T) {
+	t.Parallel() // with the others that bound no time
 	root := harness.Root(t)
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
