@@ -56,7 +56,7 @@ func (s *admissionService) BatchAcquire(ctx context.Context, in *admitv1.BatchAc
 		if res.Err == nil {
 			timer.acquired(a, in.GetRequests()[i].GetPool(), res.Decision)
 		}
-		out.Results = append(out.Results, writeBatchResult(i, a, res))
+		out.Results = append(out.Results, writeBatchAcquire(i, a, res))
 	}
 	return out, nil
 }
@@ -103,6 +103,26 @@ func (s *admissionService) Release(ctx context.Context, in *admitv1.ReleaseReque
 		return nil, res.Err
 	}
 	return writeRelease(answer, res), nil
+}
+
+func (s *admissionService) BatchRelease(ctx context.Context, in *admitv1.BatchReleaseRequest) (*admitv1.BatchReleaseResponse, error) {
+	reqs, err := readBatchRelease(in)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := s.store.Do(ctx, reqs...)
+	if err != nil {
+		return nil, err
+	}
+	out := &admitv1.BatchReleaseResponse{}
+	for i, a := range answers {
+		res, err := result[*admission.ReleaseResult](a)
+		if err != nil {
+			return nil, err
+		}
+		out.Results = append(out.Results, writeBatchRelease(i, a, res))
+	}
+	return out, nil
 }
 
 func (s *admissionService) NextDue(ctx context.Context, in *admitv1.NextDueRequest) (*admitv1.NextDueResponse, error) {

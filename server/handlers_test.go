@@ -146,6 +146,40 @@ func TestABatchDecidesEachOnItsOwn(t *testing.T) {
 	}
 }
 
+func TestABatchGivesBackEachOnItsOwn(t *testing.T) {
+	h, _ := startWithPolicy(t)
+	asked, err := h.BatchAcquire(soon(t), &admitv1.BatchAcquireRequest{Requests: []*admitv1.AcquireRequest{
+		{Pool: "email", Tenant: "acme"}, {Pool: "email", Tenant: "trial"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := func(i int) string { return asked.GetResults()[i].GetResponse().GetDecision().GetPermit().GetToken() }
+	resp, err := h.BatchRelease(soon(t), &admitv1.BatchReleaseRequest{Requests: []*admitv1.ReleaseRequest{
+		{Token: token(0)},
+		{Token: goodToken},
+		{Token: token(1), Outcome: admitv1.Outcome_OUTCOME_THROTTLED, Bucket: "nowhere"},
+		{Token: token(1)},
+		{Token: token(0)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range map[int]admitv1.LeaseResult{
+		0: admitv1.LeaseResult_LEASE_RESULT_RELEASED,
+		1: admitv1.LeaseResult_LEASE_RESULT_LEASE_LOST,
+		3: admitv1.LeaseResult_LEASE_RESULT_RELEASED,
+		4: admitv1.LeaseResult_LEASE_RESULT_ALREADY_RELEASED,
+	} {
+		if got := resp.GetResults()[i].GetResponse(); got.GetResult() != want {
+			t.Errorf("%d: got %v, want %v", i, got, want)
+		}
+	}
+	if e := resp.GetResults()[2].GetError(); e.GetField() != "requests[2].bucket" {
+		t.Errorf("got %v", resp.GetResults()[2])
+	}
+}
+
 func TestDueWorkIsScheduledClaimedAndFinished(t *testing.T) {
 	h, store := startWithPolicy(t)
 	in := &admitv1.ScheduleRequest{Pool: "email", Entries: []*admitv1.EntrySpec{

@@ -94,6 +94,22 @@ func readRenew(in *admitv1.RenewRequest) (*admission.Renew, error) {
 
 func readRelease(in *admitv1.ReleaseRequest) (*admission.Release, error) {
 	c := newChecker()
+	return c.release(in), c.err()
+}
+
+func readBatchRelease(in *admitv1.BatchReleaseRequest) ([]raftstore.Request, error) {
+	c := newChecker()
+	if !c.count("requests", len(in.GetRequests()), maxItems) {
+		return nil, c.err()
+	}
+	reqs := make([]raftstore.Request, len(in.GetRequests()))
+	for i, r := range in.GetRequests() {
+		reqs[i].Op = c.in("requests", i).release(r)
+	}
+	return reqs, c.err()
+}
+
+func (c checker) release(in *admitv1.ReleaseRequest) *admission.Release {
 	op := &admission.Release{
 		Token:      c.token("token", in.GetToken()),
 		Outcome:    c.outcome("outcome", in.GetOutcome()),
@@ -116,7 +132,7 @@ func readRelease(in *admitv1.ReleaseRequest) (*admission.Release, error) {
 			c.fail("bucket", "goes with outcome THROTTLED only")
 		}
 	}
-	return op, c.err()
+	return op
 }
 
 // finding says whether the work found nothing.

@@ -18,7 +18,7 @@ func result[R admission.Result](a raftstore.Answer) (R, error) {
 	return res, nil
 }
 
-func writeBatchResult(i int, a raftstore.Answer, r *admission.AcquireResult) *admitv1.BatchAcquireResult {
+func writeBatchAcquire(i int, a raftstore.Answer, r *admission.AcquireResult) *admitv1.BatchAcquireResult {
 	if r.Err != nil {
 		return &admitv1.BatchAcquireResult{
 			Result: &admitv1.BatchAcquireResult_Error{Error: itemError(r.Err, "requests", i)},
@@ -26,5 +26,16 @@ func writeBatchResult(i int, a raftstore.Answer, r *admission.AcquireResult) *ad
 	}
 	return &admitv1.BatchAcquireResult{
 		Result: &admitv1.BatchAcquireResult_Response{Response: writeAcquire(a, r)},
+	}
+}
+
+func writeBatchRelease(i int, a raftstore.Answer, r *admission.ReleaseResult) *admitv1.BatchReleaseResult {
+	if r.Err != nil {
+		return &admitv1.BatchReleaseResult{
+			Result: &admitv1.BatchReleaseResult_Error{Error: itemError(r.Err, "requests", i)},
+		}
+	}
+	return &admitv1.BatchReleaseResult{
+		Result: &admitv1.BatchReleaseResult_Response{Response: writeRelease(a, r)},
 	}
 }

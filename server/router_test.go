@@ -81,6 +81,9 @@ func TestWhatOnlyTheLeaderDecidesGoesThere(t *testing.T) {
 		"Release": func(ctx context.Context) (proto.Message, error) {
 			return p.Release(ctx, &admitv1.ReleaseRequest{Token: token})
 		},
+		"BatchRelease": func(ctx context.Context) (proto.Message, error) {
+			return p.BatchRelease(ctx, &admitv1.BatchReleaseRequest{Requests: []*admitv1.ReleaseRequest{{Token: token}}})
+		},
 		"NextDue": func(ctx context.Context) (proto.Message, error) {
 			return p.NextDue(ctx, &admitv1.NextDueRequest{Pool: "email"})
 		},

@@ -30,6 +30,8 @@ func read(req proto.Message) error {
 		_, err = readRenew(r)
 	case *admitv1.ReleaseRequest:
 		_, err = readRelease(r)
+	case *admitv1.BatchReleaseRequest:
+		_, err = readBatchRelease(r)
 	case *admitv1.NextDueRequest:
 		_, _, err = readNextDue(r)
 	case *admitv1.ScheduleRequest:
@@ -149,6 +151,14 @@ func TestWhatIsRefused(t *testing.T) {
 		}}, "requests[3].cost"},
 		{"nothing in a batch", &admitv1.BatchAcquireRequest{Requests: []*admitv1.AcquireRequest{{}}}, "requests[0].pool requests[0].tenant"},
 
+		{"empty batch of releases", &admitv1.BatchReleaseRequest{}, "requests"},
+		{"2,000 releases", &admitv1.BatchReleaseRequest{
+			Requests: slices.Repeat([]*admitv1.ReleaseRequest{{Token: goodToken}}, 2000),
+		}, "requests"},
+		{"one bad release", &admitv1.BatchReleaseRequest{Requests: []*admitv1.ReleaseRequest{
+			{Token: goodToken}, {Token: "x", Bucket: "b"},
+		}}, "requests[1].token requests[1].bucket"},
+
 		{"no tokens", &admitv1.RenewRequest{}, "tokens"},
 		{"2,000 tokens", &admitv1.RenewRequest{Tokens: make([]string, 2000)}, "tokens"},
 		{"tokens that can't be read", &admitv1.RenewRequest{Tokens: []string{goodToken, "", "x", goodToken + "x"}}, "tokens[1] tokens[2] tokens[3]"},
@@ -261,6 +271,7 @@ func TestWhatIsJustAllowed(t *testing.T) {
 		&admitv1.ReportDemandRequest{Pool: "p", Tenant: "t", Backlog: 1 << 53, Ttl: durationpb.New(time.Minute)},
 		&admitv1.ReportDemandRequest{Pool: "p", Tenant: "t", Ttl: durationpb.New(time.Millisecond)},
 		&admitv1.BatchAcquireRequest{Requests: slices.Repeat([]*admitv1.AcquireRequest{acquire(nil)}, 1000)},
+		&admitv1.BatchReleaseRequest{Requests: slices.Repeat([]*admitv1.ReleaseRequest{{Token: goodToken}}, 1000)},
 		&admitv1.RenewRequest{Tokens: slices.Repeat([]string{goodToken}, 1000)},
 		&admitv1.ReleaseRequest{Token: goodToken, ActualCost: proto.Int64(0)},
 		&admitv1.ReleaseRequest{Token: goodToken, Outcome: admitv1.Outcome_OUTCOME_THROTTLED, RetryAfter: durationpb.New(0), Bucket: "b"},

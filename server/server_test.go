@@ -160,8 +160,12 @@ func TestBadRequestsChangeNothing(t *testing.T) {
 			_, err := h.ReportDemand(ctx, &admitv1.ReportDemandRequest{})
 			return err
 		},
-		"Renew":    func(ctx context.Context) error { _, err := h.Renew(ctx, &admitv1.RenewRequest{}); return err },
-		"Release":  func(ctx context.Context) error { _, err := h.Release(ctx, &admitv1.ReleaseRequest{}); return err },
+		"Renew":   func(ctx context.Context) error { _, err := h.Renew(ctx, &admitv1.RenewRequest{}); return err },
+		"Release": func(ctx context.Context) error { _, err := h.Release(ctx, &admitv1.ReleaseRequest{}); return err },
+		"BatchRelease": func(ctx context.Context) error {
+			_, err := h.BatchRelease(ctx, &admitv1.BatchReleaseRequest{})
+			return err
+		},
 		"NextDue":  func(ctx context.Context) error { _, err := h.NextDue(ctx, &admitv1.NextDueRequest{}); return err },
 		"Schedule": func(ctx context.Context) error { _, err := h.due.Schedule(ctx, &admitv1.ScheduleRequest{}); return err },
 		"Unschedule": func(ctx context.Context) error {

@@ -805,6 +805,186 @@ func (x *ReleaseResponse) GetDecided() *LogPosition {
 	return nil
 }
 
+// BatchReleaseRequest gives many permits back, each on its own.
+type BatchReleaseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 1000 requests; their permits may be of different pools and tenants.
+	Requests      []*ReleaseRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchReleaseRequest) Reset() {
+	*x = BatchReleaseRequest{}
+	mi := &file_admit_v1_admission_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchReleaseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchReleaseRequest) ProtoMessage() {}
+
+func (x *BatchReleaseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_admission_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchReleaseRequest.ProtoReflect.Descriptor instead.
+func (*BatchReleaseRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *BatchReleaseRequest) GetRequests() []*ReleaseRequest {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+// BatchReleaseResponse answers each request of a batch, in order.
+type BatchReleaseResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One result for each request, in the order of the requests.
+	Results       []*BatchReleaseResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchReleaseResponse) Reset() {
+	*x = BatchReleaseResponse{}
+	mi := &file_admit_v1_admission_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchReleaseResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchReleaseResponse) ProtoMessage() {}
+
+func (x *BatchReleaseResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_admission_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchReleaseResponse.ProtoReflect.Descriptor instead.
+func (*BatchReleaseResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *BatchReleaseResponse) GetResults() []*BatchReleaseResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+// BatchReleaseResult is the answer to one request of a batch.
+type BatchReleaseResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one is set.
+	//
+	// Types that are valid to be assigned to Result:
+	//
+	//	*BatchReleaseResult_Response
+	//	*BatchReleaseResult_Error
+	Result        isBatchReleaseResult_Result `protobuf_oneof:"result"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchReleaseResult) Reset() {
+	*x = BatchReleaseResult{}
+	mi := &file_admit_v1_admission_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchReleaseResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchReleaseResult) ProtoMessage() {}
+
+func (x *BatchReleaseResult) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_admission_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchReleaseResult.ProtoReflect.Descriptor instead.
+func (*BatchReleaseResult) Descriptor() ([]byte, []int) {
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *BatchReleaseResult) GetResult() isBatchReleaseResult_Result {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *BatchReleaseResult) GetResponse() *ReleaseResponse {
+	if x != nil {
+		if x, ok := x.Result.(*BatchReleaseResult_Response); ok {
+			return x.Response
+		}
+	}
+	return nil
+}
+
+func (x *BatchReleaseResult) GetError() *ItemError {
+	if x != nil {
+		if x, ok := x.Result.(*BatchReleaseResult_Error); ok {
+			return x.Error
+		}
+	}
+	return nil
+}
+
+type isBatchReleaseResult_Result interface {
+	isBatchReleaseResult_Result()
+}
+
+type BatchReleaseResult_Response struct {
+	// What Release would have answered.
+	Response *ReleaseResponse `protobuf:"bytes,1,opt,name=response,proto3,oneof"`
+}
+
+type BatchReleaseResult_Error struct {
+	// The permit could not be given back as asked, for example because it did not
+	// charge the bucket to pause. The other requests of the batch are not affected.
+	Error *ItemError `protobuf:"bytes,2,opt,name=error,proto3,oneof"`
+}
+
+func (*BatchReleaseResult_Response) isBatchReleaseResult_Result() {}
+
+func (*BatchReleaseResult_Error) isBatchReleaseResult_Result() {}
+
 // NextDueRequest claims due entries.
 type NextDueRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -849,7 +1029,7 @@ type NextDueRequest struct {
 
 func (x *NextDueRequest) Reset() {
 	*x = NextDueRequest{}
-	mi := &file_admit_v1_admission_service_proto_msgTypes[10]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +1041,7 @@ func (x *NextDueRequest) String() string {
 func (*NextDueRequest) ProtoMessage() {}
 
 func (x *NextDueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_admission_service_proto_msgTypes[10]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +1054,7 @@ func (x *NextDueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextDueRequest.ProtoReflect.Descriptor instead.
 func (*NextDueRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{10}
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NextDueRequest) GetPool() string {
@@ -980,7 +1160,7 @@ type NodeShare struct {
 
 func (x *NodeShare) Reset() {
 	*x = NodeShare{}
-	mi := &file_admit_v1_admission_service_proto_msgTypes[11]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -992,7 +1172,7 @@ func (x *NodeShare) String() string {
 func (*NodeShare) ProtoMessage() {}
 
 func (x *NodeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_admission_service_proto_msgTypes[11]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1005,7 +1185,7 @@ func (x *NodeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeShare.ProtoReflect.Descriptor instead.
 func (*NodeShare) Descriptor() ([]byte, []int) {
-	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{11}
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeShare) GetId() string {
@@ -1049,7 +1229,7 @@ type NextDueResponse struct {
 
 func (x *NextDueResponse) Reset() {
 	*x = NextDueResponse{}
-	mi := &file_admit_v1_admission_service_proto_msgTypes[12]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1241,7 @@ func (x *NextDueResponse) String() string {
 func (*NextDueResponse) ProtoMessage() {}
 
 func (x *NextDueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_admission_service_proto_msgTypes[12]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1254,7 @@ func (x *NextDueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NextDueResponse.ProtoReflect.Descriptor instead.
 func (*NextDueResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{12}
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NextDueResponse) GetClaims() []*Claim {
@@ -1131,7 +1311,7 @@ type ReportDemandRequest struct {
 
 func (x *ReportDemandRequest) Reset() {
 	*x = ReportDemandRequest{}
-	mi := &file_admit_v1_admission_service_proto_msgTypes[13]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1143,7 +1323,7 @@ func (x *ReportDemandRequest) String() string {
 func (*ReportDemandRequest) ProtoMessage() {}
 
 func (x *ReportDemandRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_admission_service_proto_msgTypes[13]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1156,7 +1336,7 @@ func (x *ReportDemandRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDemandRequest.ProtoReflect.Descriptor instead.
 func (*ReportDemandRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{13}
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReportDemandRequest) GetPool() string {
@@ -1207,7 +1387,7 @@ type ReportDemandResponse struct {
 
 func (x *ReportDemandResponse) Reset() {
 	*x = ReportDemandResponse{}
-	mi := &file_admit_v1_admission_service_proto_msgTypes[14]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1219,7 +1399,7 @@ func (x *ReportDemandResponse) String() string {
 func (*ReportDemandResponse) ProtoMessage() {}
 
 func (x *ReportDemandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_admission_service_proto_msgTypes[14]
+	mi := &file_admit_v1_admission_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1232,7 +1412,7 @@ func (x *ReportDemandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDemandResponse.ProtoReflect.Descriptor instead.
 func (*ReportDemandResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{14}
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReportDemandResponse) GetShedding() *Shedding {
@@ -1310,7 +1490,15 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\x0fReleaseResponse\x12-\n" +
 	"\x06result\x18\x01 \x01(\x0e2\x15.admit.v1.LeaseResultR\x06result\x12.\n" +
 	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x12/\n" +
-	"\adecided\x18\x03 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"\xf4\x03\n" +
+	"\adecided\x18\x03 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"K\n" +
+	"\x13BatchReleaseRequest\x124\n" +
+	"\brequests\x18\x01 \x03(\v2\x18.admit.v1.ReleaseRequestR\brequests\"N\n" +
+	"\x14BatchReleaseResponse\x126\n" +
+	"\aresults\x18\x01 \x03(\v2\x1c.admit.v1.BatchReleaseResultR\aresults\"\x84\x01\n" +
+	"\x12BatchReleaseResult\x127\n" +
+	"\bresponse\x18\x01 \x01(\v2\x19.admit.v1.ReleaseResponseH\x00R\bresponse\x12+\n" +
+	"\x05error\x18\x02 \x01(\v2\x13.admit.v1.ItemErrorH\x00R\x05errorB\b\n" +
+	"\x06result\"\xf4\x03\n" +
 	"\x0eNextDueRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x1b\n" +
 	"\tmax_items\x18\x02 \x01(\x05R\bmaxItems\x124\n" +
@@ -1348,12 +1536,13 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"w\n" +
 	"\x14ReportDemandResponse\x12.\n" +
 	"\bshedding\x18\x01 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x12/\n" +
-	"\adecided\x18\x02 \x01(\v2\x15.admit.v1.LogPositionR\adecided2\xaa\x03\n" +
+	"\adecided\x18\x02 \x01(\v2\x15.admit.v1.LogPositionR\adecided2\xf9\x03\n" +
 	"\x10AdmissionService\x12>\n" +
 	"\aAcquire\x12\x18.admit.v1.AcquireRequest\x1a\x19.admit.v1.AcquireResponse\x12M\n" +
 	"\fBatchAcquire\x12\x1d.admit.v1.BatchAcquireRequest\x1a\x1e.admit.v1.BatchAcquireResponse\x128\n" +
 	"\x05Renew\x12\x16.admit.v1.RenewRequest\x1a\x17.admit.v1.RenewResponse\x12>\n" +
-	"\aRelease\x12\x18.admit.v1.ReleaseRequest\x1a\x19.admit.v1.ReleaseResponse\x12>\n" +
+	"\aRelease\x12\x18.admit.v1.ReleaseRequest\x1a\x19.admit.v1.ReleaseResponse\x12M\n" +
+	"\fBatchRelease\x12\x1d.admit.v1.BatchReleaseRequest\x1a\x1e.admit.v1.BatchReleaseResponse\x12>\n" +
 	"\aNextDue\x12\x18.admit.v1.NextDueRequest\x1a\x19.admit.v1.NextDueResponse\x12M\n" +
 	"\fReportDemand\x12\x1d.admit.v1.ReportDemandRequest\x1a\x1e.admit.v1.ReportDemandResponseB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
@@ -1369,7 +1558,7 @@ func file_admit_v1_admission_service_proto_rawDescGZIP() []byte {
 	return file_admit_v1_admission_service_proto_rawDescData
 }
 
-var file_admit_v1_admission_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_admit_v1_admission_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_admit_v1_admission_service_proto_goTypes = []any{
 	(*AcquireRequest)(nil),        // 0: admit.v1.AcquireRequest
 	(*AcquireResponse)(nil),       // 1: admit.v1.AcquireResponse
@@ -1381,74 +1570,83 @@ var file_admit_v1_admission_service_proto_goTypes = []any{
 	(*RenewResult)(nil),           // 7: admit.v1.RenewResult
 	(*ReleaseRequest)(nil),        // 8: admit.v1.ReleaseRequest
 	(*ReleaseResponse)(nil),       // 9: admit.v1.ReleaseResponse
-	(*NextDueRequest)(nil),        // 10: admit.v1.NextDueRequest
-	(*NodeShare)(nil),             // 11: admit.v1.NodeShare
-	(*NextDueResponse)(nil),       // 12: admit.v1.NextDueResponse
-	(*ReportDemandRequest)(nil),   // 13: admit.v1.ReportDemandRequest
-	(*ReportDemandResponse)(nil),  // 14: admit.v1.ReportDemandResponse
-	nil,                           // 15: admit.v1.NextDueRequest.LaneLimitsEntry
-	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(*Decision)(nil),              // 18: admit.v1.Decision
-	(*Shedding)(nil),              // 19: admit.v1.Shedding
-	(*LogPosition)(nil),           // 20: admit.v1.LogPosition
-	(*ItemError)(nil),             // 21: admit.v1.ItemError
-	(LeaseResult)(0),              // 22: admit.v1.LeaseResult
-	(Outcome)(0),                  // 23: admit.v1.Outcome
-	(Finding)(0),                  // 24: admit.v1.Finding
-	(*Claim)(nil),                 // 25: admit.v1.Claim
+	(*BatchReleaseRequest)(nil),   // 10: admit.v1.BatchReleaseRequest
+	(*BatchReleaseResponse)(nil),  // 11: admit.v1.BatchReleaseResponse
+	(*BatchReleaseResult)(nil),    // 12: admit.v1.BatchReleaseResult
+	(*NextDueRequest)(nil),        // 13: admit.v1.NextDueRequest
+	(*NodeShare)(nil),             // 14: admit.v1.NodeShare
+	(*NextDueResponse)(nil),       // 15: admit.v1.NextDueResponse
+	(*ReportDemandRequest)(nil),   // 16: admit.v1.ReportDemandRequest
+	(*ReportDemandResponse)(nil),  // 17: admit.v1.ReportDemandResponse
+	nil,                           // 18: admit.v1.NextDueRequest.LaneLimitsEntry
+	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*Decision)(nil),              // 21: admit.v1.Decision
+	(*Shedding)(nil),              // 22: admit.v1.Shedding
+	(*LogPosition)(nil),           // 23: admit.v1.LogPosition
+	(*ItemError)(nil),             // 24: admit.v1.ItemError
+	(LeaseResult)(0),              // 25: admit.v1.LeaseResult
+	(Outcome)(0),                  // 26: admit.v1.Outcome
+	(Finding)(0),                  // 27: admit.v1.Finding
+	(*Claim)(nil),                 // 28: admit.v1.Claim
 }
 var file_admit_v1_admission_service_proto_depIdxs = []int32{
-	16, // 0: admit.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
-	16, // 1: admit.v1.AcquireRequest.max_wait:type_name -> google.protobuf.Duration
-	17, // 2: admit.v1.AcquireRequest.issued_at:type_name -> google.protobuf.Timestamp
-	18, // 3: admit.v1.AcquireResponse.decision:type_name -> admit.v1.Decision
-	19, // 4: admit.v1.AcquireResponse.shedding:type_name -> admit.v1.Shedding
-	20, // 5: admit.v1.AcquireResponse.decided:type_name -> admit.v1.LogPosition
+	19, // 0: admit.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
+	19, // 1: admit.v1.AcquireRequest.max_wait:type_name -> google.protobuf.Duration
+	20, // 2: admit.v1.AcquireRequest.issued_at:type_name -> google.protobuf.Timestamp
+	21, // 3: admit.v1.AcquireResponse.decision:type_name -> admit.v1.Decision
+	22, // 4: admit.v1.AcquireResponse.shedding:type_name -> admit.v1.Shedding
+	23, // 5: admit.v1.AcquireResponse.decided:type_name -> admit.v1.LogPosition
 	0,  // 6: admit.v1.BatchAcquireRequest.requests:type_name -> admit.v1.AcquireRequest
 	4,  // 7: admit.v1.BatchAcquireResponse.results:type_name -> admit.v1.BatchAcquireResult
 	1,  // 8: admit.v1.BatchAcquireResult.response:type_name -> admit.v1.AcquireResponse
-	21, // 9: admit.v1.BatchAcquireResult.error:type_name -> admit.v1.ItemError
-	16, // 10: admit.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
+	24, // 9: admit.v1.BatchAcquireResult.error:type_name -> admit.v1.ItemError
+	19, // 10: admit.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
 	7,  // 11: admit.v1.RenewResponse.results:type_name -> admit.v1.RenewResult
-	19, // 12: admit.v1.RenewResponse.shedding:type_name -> admit.v1.Shedding
-	20, // 13: admit.v1.RenewResponse.decided:type_name -> admit.v1.LogPosition
-	22, // 14: admit.v1.RenewResult.result:type_name -> admit.v1.LeaseResult
-	16, // 15: admit.v1.RenewResult.expires_in:type_name -> google.protobuf.Duration
-	23, // 16: admit.v1.ReleaseRequest.outcome:type_name -> admit.v1.Outcome
-	16, // 17: admit.v1.ReleaseRequest.retry_after:type_name -> google.protobuf.Duration
-	24, // 18: admit.v1.ReleaseRequest.result:type_name -> admit.v1.Finding
-	22, // 19: admit.v1.ReleaseResponse.result:type_name -> admit.v1.LeaseResult
-	19, // 20: admit.v1.ReleaseResponse.shedding:type_name -> admit.v1.Shedding
-	20, // 21: admit.v1.ReleaseResponse.decided:type_name -> admit.v1.LogPosition
-	16, // 22: admit.v1.NextDueRequest.max_wait:type_name -> google.protobuf.Duration
-	16, // 23: admit.v1.NextDueRequest.ttl:type_name -> google.protobuf.Duration
-	15, // 24: admit.v1.NextDueRequest.lane_limits:type_name -> admit.v1.NextDueRequest.LaneLimitsEntry
-	11, // 25: admit.v1.NextDueRequest.node:type_name -> admit.v1.NodeShare
-	25, // 26: admit.v1.NextDueResponse.claims:type_name -> admit.v1.Claim
-	19, // 27: admit.v1.NextDueResponse.shedding:type_name -> admit.v1.Shedding
-	16, // 28: admit.v1.NextDueResponse.next_due_in:type_name -> google.protobuf.Duration
-	20, // 29: admit.v1.NextDueResponse.decided:type_name -> admit.v1.LogPosition
-	16, // 30: admit.v1.ReportDemandRequest.ttl:type_name -> google.protobuf.Duration
-	19, // 31: admit.v1.ReportDemandResponse.shedding:type_name -> admit.v1.Shedding
-	20, // 32: admit.v1.ReportDemandResponse.decided:type_name -> admit.v1.LogPosition
-	0,  // 33: admit.v1.AdmissionService.Acquire:input_type -> admit.v1.AcquireRequest
-	2,  // 34: admit.v1.AdmissionService.BatchAcquire:input_type -> admit.v1.BatchAcquireRequest
-	5,  // 35: admit.v1.AdmissionService.Renew:input_type -> admit.v1.RenewRequest
-	8,  // 36: admit.v1.AdmissionService.Release:input_type -> admit.v1.ReleaseRequest
-	10, // 37: admit.v1.AdmissionService.NextDue:input_type -> admit.v1.NextDueRequest
-	13, // 38: admit.v1.AdmissionService.ReportDemand:input_type -> admit.v1.ReportDemandRequest
-	1,  // 39: admit.v1.AdmissionService.Acquire:output_type -> admit.v1.AcquireResponse
-	3,  // 40: admit.v1.AdmissionService.BatchAcquire:output_type -> admit.v1.BatchAcquireResponse
-	6,  // 41: admit.v1.AdmissionService.Renew:output_type -> admit.v1.RenewResponse
-	9,  // 42: admit.v1.AdmissionService.Release:output_type -> admit.v1.ReleaseResponse
-	12, // 43: admit.v1.AdmissionService.NextDue:output_type -> admit.v1.NextDueResponse
-	14, // 44: admit.v1.AdmissionService.ReportDemand:output_type -> admit.v1.ReportDemandResponse
-	39, // [39:45] is the sub-list for method output_type
-	33, // [33:39] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	22, // 12: admit.v1.RenewResponse.shedding:type_name -> admit.v1.Shedding
+	23, // 13: admit.v1.RenewResponse.decided:type_name -> admit.v1.LogPosition
+	25, // 14: admit.v1.RenewResult.result:type_name -> admit.v1.LeaseResult
+	19, // 15: admit.v1.RenewResult.expires_in:type_name -> google.protobuf.Duration
+	26, // 16: admit.v1.ReleaseRequest.outcome:type_name -> admit.v1.Outcome
+	19, // 17: admit.v1.ReleaseRequest.retry_after:type_name -> google.protobuf.Duration
+	27, // 18: admit.v1.ReleaseRequest.result:type_name -> admit.v1.Finding
+	25, // 19: admit.v1.ReleaseResponse.result:type_name -> admit.v1.LeaseResult
+	22, // 20: admit.v1.ReleaseResponse.shedding:type_name -> admit.v1.Shedding
+	23, // 21: admit.v1.ReleaseResponse.decided:type_name -> admit.v1.LogPosition
+	8,  // 22: admit.v1.BatchReleaseRequest.requests:type_name -> admit.v1.ReleaseRequest
+	12, // 23: admit.v1.BatchReleaseResponse.results:type_name -> admit.v1.BatchReleaseResult
+	9,  // 24: admit.v1.BatchReleaseResult.response:type_name -> admit.v1.ReleaseResponse
+	24, // 25: admit.v1.BatchReleaseResult.error:type_name -> admit.v1.ItemError
+	19, // 26: admit.v1.NextDueRequest.max_wait:type_name -> google.protobuf.Duration
+	19, // 27: admit.v1.NextDueRequest.ttl:type_name -> google.protobuf.Duration
+	18, // 28: admit.v1.NextDueRequest.lane_limits:type_name -> admit.v1.NextDueRequest.LaneLimitsEntry
+	14, // 29: admit.v1.NextDueRequest.node:type_name -> admit.v1.NodeShare
+	28, // 30: admit.v1.NextDueResponse.claims:type_name -> admit.v1.Claim
+	22, // 31: admit.v1.NextDueResponse.shedding:type_name -> admit.v1.Shedding
+	19, // 32: admit.v1.NextDueResponse.next_due_in:type_name -> google.protobuf.Duration
+	23, // 33: admit.v1.NextDueResponse.decided:type_name -> admit.v1.LogPosition
+	19, // 34: admit.v1.ReportDemandRequest.ttl:type_name -> google.protobuf.Duration
+	22, // 35: admit.v1.ReportDemandResponse.shedding:type_name -> admit.v1.Shedding
+	23, // 36: admit.v1.ReportDemandResponse.decided:type_name -> admit.v1.LogPosition
+	0,  // 37: admit.v1.AdmissionService.Acquire:input_type -> admit.v1.AcquireRequest
+	2,  // 38: admit.v1.AdmissionService.BatchAcquire:input_type -> admit.v1.BatchAcquireRequest
+	5,  // 39: admit.v1.AdmissionService.Renew:input_type -> admit.v1.RenewRequest
+	8,  // 40: admit.v1.AdmissionService.Release:input_type -> admit.v1.ReleaseRequest
+	10, // 41: admit.v1.AdmissionService.BatchRelease:input_type -> admit.v1.BatchReleaseRequest
+	13, // 42: admit.v1.AdmissionService.NextDue:input_type -> admit.v1.NextDueRequest
+	16, // 43: admit.v1.AdmissionService.ReportDemand:input_type -> admit.v1.ReportDemandRequest
+	1,  // 44: admit.v1.AdmissionService.Acquire:output_type -> admit.v1.AcquireResponse
+	3,  // 45: admit.v1.AdmissionService.BatchAcquire:output_type -> admit.v1.BatchAcquireResponse
+	6,  // 46: admit.v1.AdmissionService.Renew:output_type -> admit.v1.RenewResponse
+	9,  // 47: admit.v1.AdmissionService.Release:output_type -> admit.v1.ReleaseResponse
+	11, // 48: admit.v1.AdmissionService.BatchRelease:output_type -> admit.v1.BatchReleaseResponse
+	15, // 49: admit.v1.AdmissionService.NextDue:output_type -> admit.v1.NextDueResponse
+	17, // 50: admit.v1.AdmissionService.ReportDemand:output_type -> admit.v1.ReportDemandResponse
+	44, // [44:51] is the sub-list for method output_type
+	37, // [37:44] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_admission_service_proto_init() }
@@ -1467,13 +1665,17 @@ func file_admit_v1_admission_service_proto_init() {
 		(*BatchAcquireResult_Error)(nil),
 	}
 	file_admit_v1_admission_service_proto_msgTypes[8].OneofWrappers = []any{}
+	file_admit_v1_admission_service_proto_msgTypes[12].OneofWrappers = []any{
+		(*BatchReleaseResult_Response)(nil),
+		(*BatchReleaseResult_Error)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_admission_service_proto_rawDesc), len(file_admit_v1_admission_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

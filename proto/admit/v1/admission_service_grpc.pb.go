@@ -23,6 +23,7 @@ const (
 	AdmissionService_BatchAcquire_FullMethodName = "/admit.v1.AdmissionService/BatchAcquire"
 	AdmissionService_Renew_FullMethodName        = "/admit.v1.AdmissionService/Renew"
 	AdmissionService_Release_FullMethodName      = "/admit.v1.AdmissionService/Release"
+	AdmissionService_BatchRelease_FullMethodName = "/admit.v1.AdmissionService/BatchRelease"
 	AdmissionService_NextDue_FullMethodName      = "/admit.v1.AdmissionService/NextDue"
 	AdmissionService_ReportDemand_FullMethodName = "/admit.v1.AdmissionService/ReportDemand"
 )
@@ -70,6 +71,11 @@ type AdmissionServiceClient interface {
 	// Release gives a permit back and says how the work ended. Idempotent: a
 	// second Release says ALREADY_RELEASED and changes nothing.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
+	// BatchRelease gives back up to 1000 permits, each on its own: Release for each
+	// request, in order. Results keep the order of the requests. A malformed request
+	// fails the whole call before anything is given back; the error names it
+	// (`requests[3].token`). Sending it again is as harmless as with Release.
+	BatchRelease(ctx context.Context, in *BatchReleaseRequest, opts ...grpc.CallOption) (*BatchReleaseResponse, error)
 	// NextDue claims up to max_items entries that are due, in fair order: lanes
 	// first, then tenants by weight, then each tenant's routes in turn. Each
 	// claim holds its own permit. With max_wait the call is held open until
@@ -140,6 +146,16 @@ func (c *admissionServiceClient) Release(ctx context.Context, in *ReleaseRequest
 	return out, nil
 }
 
+func (c *admissionServiceClient) BatchRelease(ctx context.Context, in *BatchReleaseRequest, opts ...grpc.CallOption) (*BatchReleaseResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BatchReleaseResponse)
+	err := c.cc.Invoke(ctx, AdmissionService_BatchRelease_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *admissionServiceClient) NextDue(ctx context.Context, in *NextDueRequest, opts ...grpc.CallOption) (*NextDueResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(NextDueResponse)
@@ -203,6 +219,11 @@ type AdmissionServiceServer interface {
 	// Release gives a permit back and says how the work ended. Idempotent: a
 	// second Release says ALREADY_RELEASED and changes nothing.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
+	// BatchRelease gives back up to 1000 permits, each on its own: Release for each
+	// request, in order. Results keep the order of the requests. A malformed request
+	// fails the whole call before anything is given back; the error names it
+	// (`requests[3].token`). Sending it again is as harmless as with Release.
+	BatchRelease(context.Context, *BatchReleaseRequest) (*BatchReleaseResponse, error)
 	// NextDue claims up to max_items entries that are due, in fair order: lanes
 	// first, then tenants by weight, then each tenant's routes in turn. Each
 	// claim holds its own permit. With max_wait the call is held open until
@@ -244,6 +265,9 @@ func (UnimplementedAdmissionServiceServer) Renew(context.Context, *RenewRequest)
 }
 func (UnimplementedAdmissionServiceServer) Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Release not implemented")
+}
+func (UnimplementedAdmissionServiceServer) BatchRelease(context.Context, *BatchReleaseRequest) (*BatchReleaseResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchRelease not implemented")
 }
 func (UnimplementedAdmissionServiceServer) NextDue(context.Context, *NextDueRequest) (*NextDueResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method NextDue not implemented")
@@ -344,6 +368,24 @@ func _AdmissionService_Release_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdmissionService_BatchRelease_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BatchReleaseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdmissionServiceServer).BatchRelease(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdmissionService_BatchRelease_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdmissionServiceServer).BatchRelease(ctx, req.(*BatchReleaseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AdmissionService_NextDue_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(NextDueRequest)
 	if err := dec(in); err != nil {
@@ -402,6 +444,10 @@ var AdmissionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Release",
 			Handler:    _AdmissionService_Release_Handler,
+		},
+		{
+			MethodName: "BatchRelease",
+			Handler:    _AdmissionService_BatchRelease_Handler,
 		},
 		{
 			MethodName: "NextDue",
