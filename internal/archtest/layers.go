@@ -60,8 +60,7 @@ var layers = []layer{
 	{pkg: "./internal/policy", why: "it turns the API's policy into the core's, and no more",
 		may: []string{"./admission", "./proto/admit/v1"}},
 	{pkg: "./raftstore/...", why: storeWhy,
-		may:   []string{"./admission", "./proto/admit/storage/...", "./internal/clock", "./internal/localaddr"},
-		tests: []string{"./internal/certs"},
+		may: []string{"./admission", "./proto/admit/storage/...", "./internal/clock", "./internal/localaddr", "./internal/certs"},
 		never: []ban{
 			{pkg: "google.golang.org/grpc/...", why: "the server speaks gRPC; the store returns Go errors", deep: true},
 			{pkg: "./proto/admit/v1", why: storageWhy, deep: true},

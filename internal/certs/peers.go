@@ -5,7 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 )
 
 // NodeServerName is what a node asks for, as the name of the server, when it
@@ -28,7 +28,7 @@ func Peers(caFile, certFile, keyFile string) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkNode(roots, []*x509.Certificate{own.Leaf}, time.Now()); err != nil {
+	if err := CheckNode(roots, []*x509.Certificate{own.Leaf}); err != nil {
 		return nil, fmt.Errorf("%s can't be used between nodes with %s: %w", certFile, caFile, err)
 	}
 	return &tls.Config{
@@ -41,14 +41,15 @@ func Peers(caFile, certFile, keyFile string) (*tls.Config, error) {
 		// VerifyConnection does that, and all else.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
-			return checkNode(roots, s.PeerCertificates, time.Now())
+			return CheckNode(roots, s.PeerCertificates)
 		},
 	}, nil
 }
 
-// checkNode wants a chain from one of the roots to a node's certificate, which
-// comes first.
-func checkNode(roots *x509.CertPool, chain []*x509.Certificate, now time.Time) error {
+// CheckNode wants a chain from one of the roots to a node's certificate, which comes
+// first and is for servers and clients: members are both. Of what a TLS handshake
+// checks beside, that the other end has the key, it knows nothing.
+func CheckNode(roots *x509.CertPool, chain []*x509.Certificate) error {
 	if len(chain) == 0 {
 		return errors.New("no certificate was shown")
 	}
@@ -56,16 +57,25 @@ func checkNode(roots *x509.CertPool, chain []*x509.Certificate, now time.Time) e
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
-	if _, err := chain[0].Verify(x509.VerifyOptions{
-		Roots: roots, Intermediates: between, CurrentTime: now,
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	leaf := chain[0]
+	if _, ok := NodeName(leaf); !ok {
+		return fmt.Errorf("the certificate of %q is not a node's: it has no URI spiffe://DOMAIN%sNAME", leaf.Subject.CommonName, nodePath)
+	}
+	if _, err := leaf.Verify(x509.VerifyOptions{
+		Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}); err != nil {
 		return err
 	}
-	if _, ok := NodeName(chain[0]); !ok {
-		return fmt.Errorf("the certificate of %q is not a node's: it has no URI spiffe://DOMAIN%sNAME", chain[0].Subject.CommonName, nodePath)
+	if !forClients(leaf) {
+		return fmt.Errorf("the certificate of %q is for servers alone, and members are clients too", leaf.Subject.CommonName)
 	}
 	return nil
+}
+
+// forClients says whether a certificate is for clients: one that says nothing is for all.
+func forClients(leaf *x509.Certificate) bool {
+	return len(leaf.ExtKeyUsage)+len(leaf.UnknownExtKeyUsage) == 0 ||
+		slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) || slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageAny)
 }
 
 // Pool reads the authorities in a file.

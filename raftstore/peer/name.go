@@ -6,48 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/admitd/admit/internal/certs"
 )
-
-// namePath is what stands before the name in the path of a certificate's URI.
-const namePath = "/admit/node/"
-
-// NodeName returns the name that a node's certificate gives it: the last part of
-// its URI spiffe://DOMAIN/admit/node/NAME, whatever the domain.
-func NodeName(cert *x509.Certificate) (string, error) {
-	for _, uri := range cert.URIs {
-		name, found := strings.CutPrefix(uri.Path, namePath)
-		if uri.Scheme == "spiffe" && found && name != "" && !strings.Contains(name, "/") {
-			return name, nil
-		}
-	}
-	return "", errors.New("the certificate names no node: it has no URI spiffe://DOMAIN" + namePath + "NAME")
-}
 
 // OwnName returns the name that a node's own certificate gives it.
 func OwnName(c *tls.Config) (string, error) {
 	if err := checkTLS(c); err != nil {
 		return "", err
 	}
-	own := &tls.Certificate{}
-	if len(c.Certificates) > 0 {
-		own = &c.Certificates[0]
-	} else {
-		var err error
-		if own, err = c.GetClientCertificate(&tls.CertificateRequestInfo{Version: tls.VersionTLS13}); err != nil {
-			return "", fmt.Errorf("read this node's certificate: %w", err)
-		}
+	leaf, err := x509.ParseCertificate(c.Certificates[0].Certificate[0])
+	if err != nil {
+		return "", fmt.Errorf("read this node's certificate: %w", err)
 	}
-	leaf := own.Leaf
-	if leaf == nil {
-		if len(own.Certificate) == 0 {
-			return "", errors.New("this node has no certificate")
-		}
-		var err error
-		if leaf, err = x509.ParseCertificate(own.Certificate[0]); err != nil {
-			return "", fmt.Errorf("read this node's certificate: %w", err)
-		}
+	name, ok := certs.NodeName(leaf)
+	if !ok {
+		return "", errors.New("this node's certificate names no node")
 	}
-	return NodeName(leaf)
+	return name, nil
 }
 
 // Owns says whether a node id belongs to the name of a certificate: it is the name, a
@@ -61,11 +37,8 @@ func Owns(name, nodeID string) bool {
 // its name and something random, so that with a new disk it is another node, under
 // the same certificate.
 func checkName(cert *x509.Certificate, nodeID string) error {
-	name, err := NodeName(cert)
-	if err != nil {
-		return err
-	}
-	if !Owns(name, nodeID) {
+	name, ok := certs.NodeName(cert)
+	if !ok || !Owns(name, nodeID) {
 		return fmt.Errorf("the certificate of node %s is not one of %s", name, nodeID)
 	}
 	return nil
