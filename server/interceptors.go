@@ -6,10 +6,8 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
 )
@@ -18,11 +16,11 @@ import (
 // every call as its caller does; errors become statuses within them; who is not
 // known comes no further; innermost a panic becomes an error like others.
 func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics, drain *drain, gate checkpoint, router *router) []grpc.ServerOption {
-	logger := callLogger(log)
+	ended := callLog{log}
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(
 			calls.UnaryServerInterceptor(),
-			logging.UnaryServerInterceptor(logger, callLogging...),
+			ended.unary,
 			statusInterceptor,
 			gate.unary,
 			decodeInterceptor,
@@ -31,7 +29,7 @@ func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics, drain *drain,
 		),
 		grpc.ChainStreamInterceptor(
 			calls.StreamServerInterceptor(),
-			logging.StreamServerInterceptor(logger, callLogging...),
+			ended.stream,
 			drain.streamInterceptor,
 			statusStreamInterceptor,
 			gate.stream,
@@ -40,24 +38,13 @@ func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics, drain *drain,
 	}
 }
 
-var (
-	callLogging = []logging.Option{
-		logging.WithLogOnEvents(logging.FinishCall),
-		logging.WithLevels(logLevel),
-		logging.WithDurationField(logging.DurationToDurationField),
-		// The library notes the address of the peer twice for a call within a stream; with
-		// fields of the caller's own, even none, it takes each once.
-		logging.WithFieldsFromContext(func(context.Context) logging.Fields { return nil }),
-		logging.WithDisableLoggingFields(logging.ComponentFieldKey, logging.MethodTypeFieldKey, logging.SystemTag[0]),
-	}
-	onPanic = recovery.WithRecoveryHandler(panicError)
-)
+var onPanic = recovery.WithRecoveryHandler(panicError)
 
 // forwardedInterceptors go round the handlers of calls that another node took: it
 // has asked who calls and counted them.
 func forwardedInterceptors(log *slog.Logger) grpc.UnaryServerInterceptor {
 	inner := []grpc.UnaryServerInterceptor{
-		logging.UnaryServerInterceptor(callLogger(log.With("forwarded", true)), callLogging...),
+		callLog{log.With("forwarded", true)}.unary,
 		statusInterceptor,
 		decodeInterceptor,
 		recovery.UnaryServerInterceptor(onPanic),
@@ -93,20 +80,4 @@ func statusStreamInterceptor(srv any, stream grpc.ServerStream, _ *grpc.StreamSe
 		return statusError(err, true)
 	}
 	return nil
-}
-
-// callLogger writes one line for each call, failed ones with the cause that
-// the caller isn't told, and panics with their stack.
-func callLogger(log *slog.Logger) logging.Logger {
-	return logging.LoggerFunc(func(ctx context.Context, level logging.Level, msg string, fields ...any) {
-		if !log.Enabled(ctx, slog.Level(level)) {
-			return
-		}
-		for i := 0; i < len(fields); i += 2 {
-			if key, ok := fields[i].(string); ok {
-				fields[i] = strings.ReplaceAll(key, ".", "_")
-			}
-		}
-		log.Log(ctx, slog.Level(level), msg, fields...)
-	})
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -165,19 +164,4 @@ func build(code codes.Code, reason admitv1.ErrorReason, message string, metadata
 		return st
 	}
 	return full
-}
-
-// logLevel is how loudly a call's end is told. A change of leader is a line of the
-// node's, and metrics count the calls that were refused over it: not one line each.
-func logLevel(code codes.Code) logging.Level {
-	switch code {
-	case codes.OK, codes.Canceled, codes.Unavailable:
-		return logging.LevelDebug
-	case codes.Internal, codes.Unknown, codes.DataLoss:
-		return logging.LevelError
-	case codes.Aborted, codes.ResourceExhausted:
-		return logging.LevelWarn
-	default:
-		return logging.LevelInfo
-	}
 }

@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+)
+
+// callLog writes one line for each call when it has ended, failed ones with the
+// cause that the caller isn't told, and panics with their stack. Most calls end
+// well, which is told only at debug: nothing is gathered for a line that nobody
+// sees, as a ready-made interceptor does.
+type callLog struct{ log *slog.Logger }
+
+func (l callLog) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	began := time.Now()
+	resp, err := handler(ctx, req)
+	l.ended(ctx, info.FullMethod, began, err)
+	return resp, err
+}
+
+func (l callLog) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	began := time.Now()
+	err := handler(srv, stream)
+	l.ended(stream.Context(), info.FullMethod, began, err)
+	return err
+}
+
+func (l callLog) ended(ctx context.Context, method string, began time.Time, err error) {
+	code := status.Code(err)
+	level := logLevel(code)
+	if !l.log.Enabled(ctx, level) {
+		return
+	}
+	service, name, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	line := []slog.Attr{
+		slog.String("grpc_service", service), slog.String("grpc_method", name), slog.String("grpc_code", code.String()),
+		slog.Duration("duration", time.Since(began)),
+	}
+	if p, ok := peer.FromContext(ctx); ok {
+		line = append(line, slog.String("peer_address", p.Addr.String()))
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		line = append(line, slog.Time("deadline", deadline))
+	}
+	if err != nil {
+		line = append(line, slog.String("error", err.Error()))
+	}
+	l.log.LogAttrs(ctx, level, "finished call", line...)
+}
+
+// logLevel is how loudly a call's end is told. A change of leader is a line of the
+// node's, and metrics count the calls that were refused over it: not one line each.
+func logLevel(code codes.Code) slog.Level {
+	switch code {
+	case codes.OK, codes.Canceled, codes.Unavailable:
+		return slog.LevelDebug
+	case codes.Internal, codes.Unknown, codes.DataLoss:
+		return slog.LevelError
+	case codes.Aborted, codes.ResourceExhausted:
+		return slog.LevelWarn
+	default:
+		return slog.LevelInfo
+	}
+}
