@@ -208,17 +208,23 @@ func (s *Store) change(ctx context.Context, begin func(within time.Duration) (ra
 	case <-s.closing:
 		return ErrShuttingDown
 	}
+	if !s.awaited() {
+		<-s.changing
+		return ErrShuttingDown
+	}
 	f, err := s.begun(ctx, begin)
 	if err != nil || f == nil {
+		s.waiters.Done()
 		<-s.changing
 		return err
 	}
 	// The next one waits for this one's end, whether its caller does or not.
 	done := make(chan error, 1)
-	s.waiters.Go(func() {
+	go func() {
+		defer s.waiters.Done()
 		done <- s.answer(f)
 		<-s.changing
-	})
+	}()
 	select {
 	case err := <-done:
 		if err == nil {
@@ -230,6 +236,17 @@ func (s *Store) change(ctx context.Context, begin func(within time.Duration) (ra
 	case <-s.failed:
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, s.Err())
 	}
+}
+
+// awaited has Close wait for one waiter more, unless it has begun.
+func (s *Store) awaited() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isClosing() {
+		return false
+	}
+	s.waiters.Add(1)
+	return true
 }
 
 // begun begins a change, unless this node has lost the lead while it waited for another.
