@@ -119,7 +119,7 @@ func (ps *polls) attachFirst(g *pollGroup, c *chance) *item {
 		return nil // it is told when its turn comes
 	}
 	it := &call.items[0]
-	if c.rows+it.rows > maxEntryRows || c.bytes+len(it.op) > maxEntryBytes || !call.seal() {
+	if c.rows+it.rows > maxEntryRows || c.bytes+len(it.op) > maxEntryBytes || !call.seal(ps.t.s.clk.Now().Wall) {
 		return nil
 	}
 	c.rows, c.bytes, c.room = c.rows+it.rows, c.bytes+len(it.op), c.room-1

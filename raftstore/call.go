@@ -65,7 +65,13 @@ type call struct {
 	ctx     context.Context
 	answers []Answer
 	items   []item
-	done    chan struct{}
+	// until is when nobody waits for it any more, if that is known before: who waits
+	// in Do has a context for it.
+	until time.Time
+	// done is closed when all items have their outcome; then is called instead where
+	// it is set. No lock of the term is held, but the state may be.
+	done chan struct{}
+	then func()
 
 	mu sync.Mutex
 	// left are the items without an outcome.
@@ -98,10 +104,12 @@ type item struct {
 	// whole is set for a part of a Schedule, whose entries begin at offset.
 	whole  *wholeSchedule
 	offset int
-	// wait is set for an Acquire that may wait, left when its call has ended.
-	wait *wait
-	left bool
-	next *item
+	// wait is set for an Acquire that may wait, left when its call has ended, withdrawn
+	// when it is to leave the line.
+	wait      *wait
+	left      bool
+	withdrawn bool
+	next      *item
 }
 
 // wholeSchedule puts the results of a Schedule's parts together.
@@ -121,8 +129,12 @@ const (
 
 // newCall encodes what is to be proposed: the requests that have no answer yet.
 func newCall(ctx context.Context, reqs []Request, answers []Answer) (*call, error) {
-	c := &call{ctx: ctx, answers: answers, done: make(chan struct{})}
-	c.items = c.one[:0]
+	c := &call{done: make(chan struct{})}
+	return c, c.init(ctx, reqs, answers)
+}
+
+func (c *call) init(ctx context.Context, reqs []Request, answers []Answer) error {
+	c.ctx, c.answers, c.items = ctx, answers, c.one[:0]
 	if len(reqs) > 1 {
 		c.items = make([]item, 0, len(reqs))
 	}
@@ -133,14 +145,15 @@ func newCall(ctx context.Context, reqs []Request, answers []Answer) (*call, erro
 		}
 		var err error
 		if buf, err = c.add(buf, place, r); err != nil {
-			return nil, err
+			c.items = nil
+			return err
 		}
 	}
 	for i := range c.items {
 		c.items[i].call = c
 	}
 	c.left = len(c.items)
-	return c, nil
+	return nil
 }
 
 func (c *call) add(buf []byte, place int, r Request) ([]byte, error) {
@@ -250,49 +263,66 @@ func (c *call) leave(why error) error {
 	return fmt.Errorf("%w: %v", ErrOutcomeUnknown, why)
 }
 
-// seal tells the call that one of its items goes into the log, and returns
-// whether it may: not if the caller has gone or is out of time.
-func (c *call) seal() bool {
-	late := c.ctx.Err()
+// give gives the call up as leave does, where nobody is to be told now: what is not in
+// the log yet will not be.
+func (c *call) give() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.gone || late != nil {
-		c.failLocked(late)
+	c.gone = true
+}
+
+// seal tells the call that one of its items goes into the log, and returns
+// whether it may: not if the caller has gone or is out of time. Then the item is to be
+// finished.
+func (c *call) seal(now time.Time) bool {
+	late := c.ctx.Err()
+	if late == nil && !c.until.IsZero() && now.After(c.until) {
+		late = context.DeadlineExceeded
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if late == nil && c.gone {
+		late = context.Canceled
+	}
+	if late != nil {
+		c.noteLocked(late)
 		return false
 	}
 	c.sealed++
 	return true
 }
 
-// finish tells the call that one of its items has its answer.
+// finish tells the call that one of its items has its outcome.
 func (c *call) finish() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.finishLocked()
+	c.left--
+	over := c.left == 0
+	c.mu.Unlock()
+	switch {
+	case !over:
+	case c.then != nil:
+		c.then()
+	default:
+		close(c.done)
+	}
 }
 
 // fail tells the call that one of its items has no answer. An item that was
-// sealed and is known not to be in the log is unsealed.
+// sealed and is known not to be in the log, or to have had no effect, is unsealed.
 func (c *call) fail(err error, unseal bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if unseal {
 		c.sealed--
 	}
-	c.failLocked(err)
+	c.noteLocked(err)
+	c.mu.Unlock()
+	c.finish()
 }
 
-func (c *call) failLocked(err error) {
-	// That it isn't known what happened outweighs all that is.
+// noteLocked notes why an item has no answer. That it isn't known what happened
+// outweighs all that is.
+func (c *call) noteLocked(err error) {
 	if c.err == nil || errors.Is(err, ErrOutcomeUnknown) {
 		c.err = err
-	}
-	c.finishLocked()
-}
-
-func (c *call) finishLocked() {
-	c.left--
-	if c.left == 0 {
-		close(c.done)
 	}
 }

@@ -34,8 +34,12 @@ func (s *Store) Do(ctx context.Context, reqs ...Request) ([]Answer, error) {
 		a, err := t.report(ctx, reqs[0])
 		return []Answer{a}, err
 	}
+	deadline, _ := ctx.Deadline()
+	for _, r := range reqs {
+		s.shorten(r, deadline)
+	}
 	answers := make([]Answer, len(reqs))
-	if t.refuse(ctx, reqs, answers) == len(reqs) {
+	if t.refuse(reqs, answers) == len(reqs) {
 		return answers, nil
 	}
 	return t.decide(ctx, reqs, answers)
@@ -70,7 +74,7 @@ func granted(a Answer) bool {
 
 // refuse answers the Acquires that the state would refuse now, and those that only
 // ask, and returns how many.
-func (t *term) refuse(ctx context.Context, reqs []Request, answers []Answer) (refused int) {
+func (t *term) refuse(reqs []Request, answers []Answer) (refused int) {
 	if !anyAcquire(reqs) {
 		return 0
 	}
@@ -81,9 +85,6 @@ func (t *term) refuse(ctx context.Context, reqs []Request, answers []Answer) (re
 			a, ok := r.Op.(*admission.Acquire)
 			if !ok {
 				continue
-			}
-			if a.MaxWait = max(t.s.patience(ctx, a.MaxWait), 0); r.DryRun {
-				a.MaxWait = 0
 			}
 			res := st.Decide(at, a)
 			if !r.DryRun && t.mustLog(st, at, a, res) {
@@ -142,7 +143,8 @@ func (s *Store) NextDue(ctx context.Context, req Request, maxWait time.Duration)
 	if err != nil {
 		return Answer{}, err
 	}
-	wait := s.patience(ctx, maxWait)
+	deadline, _ := ctx.Deadline()
+	wait := s.patience(deadline, maxWait)
 	p, err := t.polls.enter(ctx, req, wait > 0)
 	if err != nil {
 		return Answer{}, s.countRefusal(err)
@@ -181,13 +183,25 @@ func (s *Store) goHome(ctx context.Context, t *term, req Request) (Answer, error
 	return answers[0], nil
 }
 
-// patience returns how long a poll may wait.
-func (s *Store) patience(ctx context.Context, maxWait time.Duration) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
+// patience returns how long a call may wait that is to be answered by a deadline, if
+// there is one.
+func (s *Store) patience(deadline time.Time, maxWait time.Duration) time.Duration {
+	if deadline.IsZero() {
 		return maxWait
 	}
 	return min(maxWait, deadline.Sub(s.clk.Now().Wall)-answerTime)
+}
+
+// shorten has an Acquire wait no longer than leaves time to tell its caller.
+func (s *Store) shorten(r Request, deadline time.Time) {
+	a, ok := r.Op.(*admission.Acquire)
+	switch {
+	case !ok:
+	case r.DryRun:
+		a.MaxWait = 0
+	case a.MaxWait != 0:
+		a.MaxWait = max(s.patience(deadline, a.MaxWait), 0)
+	}
 }
 
 // await waits until the poll is proposed, and returns the call; or until it is

@@ -92,7 +92,7 @@ func (t *term) tickIn(last clock.Reading) time.Duration {
 
 // sealNext proposes what is queued, if anything is.
 func (t *term) sealNext() bool {
-	items, bytes := t.queue.fill(nil)
+	items, bytes := t.queue.fill(t.s.clk.Now().Wall)
 	for k, load := range t.queue.loads() {
 		t.s.metrics.depth[k].Set(float64(load))
 	}

@@ -102,6 +102,28 @@ type flow struct {
 func (q *queue) push(c *call) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.addLocked(c)
+}
+
+// turnedAway is a call that found no room, and why.
+type turnedAway struct {
+	call *call
+	why  error
+}
+
+// pushEach is push for each of many calls, at once.
+func (q *queue) pushEach(calls []*call) (refused []turnedAway) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, c := range calls {
+		if err := q.addLocked(c); err != nil {
+			refused = append(refused, turnedAway{c, err})
+		}
+	}
+	return refused
+}
+
+func (q *queue) addLocked(c *call) error {
 	if q.closed != nil {
 		return q.closed
 	}
@@ -129,7 +151,15 @@ func (q *queue) drainTime(load int) time.Duration {
 
 // fill takes the items of the next entry, most urgent class first. Those whose
 // callers have gone are dropped on the way.
-func (q *queue) fill(items []*item) (batch []*item, bytes int) {
+func (q *queue) fill(now time.Time) (items []*item, bytes int) {
+	items, bytes, dropped := q.take(now)
+	for _, it := range dropped {
+		it.call.finish()
+	}
+	return items, bytes
+}
+
+func (q *queue) take(now time.Time) (items []*item, bytes int, dropped []*item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	rows := 0
@@ -138,10 +168,11 @@ func (q *queue) fill(items []*item) (batch []*item, bytes int) {
 		for it := c.peek(); it != nil; it = c.peek() {
 			full := rows+it.rows > maxEntryRows || bytes+len(it.op) > maxEntryBytes
 			if full && len(items) > 0 {
-				return items, bytes
+				return items, bytes, dropped
 			}
 			c.pop()
-			if !it.call.seal() {
+			if !it.call.seal(now) {
+				dropped = append(dropped, it)
 				continue
 			}
 			rows += it.rows
@@ -149,7 +180,7 @@ func (q *queue) fill(items []*item) (batch []*item, bytes int) {
 			items = append(items, it)
 		}
 	}
-	return items, bytes
+	return items, bytes, dropped
 }
 
 // close refuses what comes and returns what is queued.

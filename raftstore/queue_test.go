@@ -53,7 +53,7 @@ func TestEntriesTakeTheUrgentFirst(t *testing.T) {
 	mustPush(t, &q, acquireOp("a"))
 	mustPush(t, &q, releaseOp())
 	mustPush(t, &q, admission.Pause{Pool: "mail", Kind: admission.TargetTenant, Name: "a"})
-	items, _ := q.fill(nil)
+	items, _ := q.fill(noon)
 	if got, want := order(items), "control: leases: grants:a schedules:a"; got != want {
 		t.Errorf("order %q, want %q", got, want)
 	}
@@ -66,13 +66,13 @@ func TestTenantsTakeTurns(t *testing.T) {
 	}
 	mustPush(t, &q, acquireOp("quiet"))
 	mustPush(t, &q, acquireOp("calm"), acquireOp("calm"))
-	items, _ := q.fill(nil)
+	items, _ := q.fill(noon)
 	want := "grants:noisy grants:quiet grants:calm grants:noisy grants:calm grants:noisy"
 	if got := order(items); got != want {
 		t.Errorf("order %q, want %q", got, want)
 	}
 	mustPush(t, &q, acquireOp("quiet"), acquireOp("quiet"))
-	if items, _ = q.fill(nil); order(items) != "grants:quiet grants:quiet" {
+	if items, _ = q.fill(noon); order(items) != "grants:quiet grants:quiet" {
 		t.Errorf("after all had left: %q", order(items))
 	}
 }
@@ -85,7 +85,7 @@ func TestEntriesAreBounded(t *testing.T) {
 	}
 	taken := 0
 	for taken < ops {
-		items, bytes := q.fill(nil)
+		items, bytes := q.fill(noon)
 		if len(items) == 0 || len(items) > maxEntryRows || bytes > maxEntryBytes {
 			t.Fatalf("an entry of %d operations and %d bytes", len(items), bytes)
 		}
@@ -100,8 +100,8 @@ func TestAnOperationLargerThanAnEntryGetsItsOwn(t *testing.T) {
 	}}}}
 	mustPush(t, &q, huge)
 	mustPush(t, &q, acquireOp("a"))
-	first, _ := q.fill(nil)
-	second, _ := q.fill(nil)
+	first, _ := q.fill(noon)
+	second, _ := q.fill(noon)
 	if order(first) != "control:" || order(second) != "grants:a" {
 		t.Errorf("entries %q and %q", order(first), order(second))
 	}
@@ -130,7 +130,7 @@ func TestCallersThatHaveGoneAreDroppedBeforeTheLog(t *testing.T) {
 	}
 	mustPush(t, &q, acquireOp("b"))
 	cancel()
-	if items, _ := q.fill(nil); order(items) != "grants:b" {
+	if items, _ := q.fill(noon); order(items) != "grants:b" {
 		t.Errorf("the entry has %q", order(items))
 	}
 	if _, err := late.wait(); err != context.Canceled {
@@ -140,7 +140,7 @@ func TestCallersThatHaveGoneAreDroppedBeforeTheLog(t *testing.T) {
 
 func TestACallThatIsPartlyInTheLogHasNoKnownOutcome(t *testing.T) {
 	c := callFor(t, t.Context(), acquireOp("a"), acquireOp("a"))
-	c.seal()
+	c.seal(noon)
 	c.finish()
 	c.fail(ErrNoQuorum, false)
 	if _, err := c.wait(); !errors.Is(err, ErrOutcomeUnknown) {
@@ -150,7 +150,7 @@ func TestACallThatIsPartlyInTheLogHasNoKnownOutcome(t *testing.T) {
 
 func TestACallThatRaftRefusedIsKnownNotToBeDone(t *testing.T) {
 	c := callFor(t, t.Context(), acquireOp("a"))
-	c.seal()
+	c.seal(noon)
 	c.fail(ErrNoQuorum, true)
 	if _, err := c.wait(); !errors.Is(err, ErrNoQuorum) || errors.Is(err, ErrOutcomeUnknown) {
 		t.Errorf("told %v", err)
@@ -164,7 +164,7 @@ func TestSchedulesAreSplitInOrder(t *testing.T) {
 	}
 	var q queue
 	c := mustPush(t, &q, s)
-	items, _ := q.fill(nil)
+	items, _ := q.fill(noon)
 	if len(items) < 1000/partEntries {
 		t.Fatalf("%d parts", len(items))
 	}

@@ -97,10 +97,7 @@ func (ws *waits) leave(c *call) {
 		}
 		w.calls--
 		it.left = true
-		if at := slices.Index(w.items, it); at >= 0 {
-			w.items = slices.Delete(w.items, at, at+1)
-			ws.count(-1)
-		}
+		ws.removeLocked(it)
 		if w.calls > 0 {
 			continue
 		}
@@ -114,8 +111,30 @@ func (ws *waits) leave(c *call) {
 	}
 	// Under the lock: who comes next under the same id is queued behind this.
 	for _, key := range deaf {
-		_ = ws.detachLocked(key)
+		_ = ws.detachLocked(key, nil)
 	}
+}
+
+// listens says whether an item is among those that listen.
+func (ws *waits) listens(it *item) bool { return slices.Contains(it.wait.items, it) }
+
+// deafen is removeLocked for who has not locked.
+func (ws *waits) deafen(it *item) bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return ws.removeLocked(it)
+}
+
+// removeLocked takes an item from those that listen, and says whether it did. Who does
+// so, and nobody else, is to tell the item's call its end.
+func (ws *waits) removeLocked(it *item) bool {
+	at := slices.Index(it.wait.items, it)
+	if at < 0 {
+		return false
+	}
+	it.wait.items = slices.Delete(it.wait.items, at, at+1)
+	ws.count(-1)
+	return true
 }
 
 // partingTime bounds how long a call that is to end may take to learn what became of
@@ -154,15 +173,19 @@ func (ws *waits) part(c *call) *call {
 	if w.calls > 1 || w.key == (admission.WaiterKey{}) {
 		return nil
 	}
-	gone := ws.detachLocked(w.key)
+	gone := ws.detachLocked(w.key, nil)
 	w.detached = gone != nil
 	return gone
 }
 
-// detachLocked has a waiter detached. Where that can't be logged, the wait goes on
-// until its time is up, or the next leader detaches it.
-func (ws *waits) detachLocked(key admission.WaiterKey) *call {
+// detachLocked has a waiter detached, and then, if it is set, told what came of that.
+// Where it can't be logged, the wait goes on until its time is up, or the next leader
+// detaches it.
+func (ws *waits) detachLocked(key admission.WaiterKey, then func(error)) *call {
 	c, err := newCall(context.Background(), []Request{{Op: admission.Detach{Waiter: key}}}, make([]Answer, 1))
+	if then != nil {
+		c.then = func() { then(c.err) }
+	}
 	if err != nil || ws.t.submit(c) != nil {
 		return nil
 	}
@@ -172,19 +195,26 @@ func (ws *waits) detachLocked(key admission.WaiterKey) *call {
 // listen notes that an item's Acquire is in line. If nobody is left who would listen
 // it is detached.
 func (ws *waits) listen(key admission.WaiterKey, it *item) {
+	if over, definite := ws.add(key, it); over != nil {
+		it.call.fail(over, definite)
+	}
+}
+
+// add is listen. It returns what to tell the item's call, if it is not to listen, and
+// whether that is certain.
+func (ws *waits) add(key admission.WaiterKey, it *item) (over error, definite bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.closed != nil {
-		it.call.fail(ws.closed, ws.definite)
-		return
+		return ws.closed, ws.definite
 	}
 	w := it.wait
 	if again := ws.byName[w.name]; it.left && again != nil {
 		w = again
 	}
 	if w.calls == 0 {
-		_ = ws.detachLocked(key)
-		return
+		_ = ws.detachLocked(key, nil)
+		return nil, false
 	}
 	w.key, w.detached = key, false
 	ws.byKey[key] = w
@@ -192,6 +222,10 @@ func (ws *waits) listen(key admission.WaiterKey, it *item) {
 		w.items, w.since = append(w.items, it), ws.t.s.clk.Now()
 		ws.count(1)
 	}
+	if it.withdrawn {
+		return ws.withdrawLocked(it), false
+	}
+	return nil, false
 }
 
 // end returns who listened for a waiter that is no longer in line, or nil.
@@ -220,17 +254,23 @@ func (ws *waits) forget(w *wait) admission.WaiterKey {
 // that this term proposed may still be applied: the next leader detaches all that wait
 // before it grants anything.
 func (ws *waits) close(why error, definite bool) {
+	for _, it := range ws.shut(why, definite) {
+		it.call.fail(why, definite)
+	}
+}
+
+// shut lets nobody listen any more, and returns who did.
+func (ws *waits) shut(why error, definite bool) (items []*item) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.closed, ws.definite = why, definite
 	for _, w := range ws.byKey {
-		for _, it := range w.items {
-			it.call.fail(why, definite)
-		}
-		ws.count(-len(w.items))
+		items = append(items, w.items...)
 		w.items = nil
 	}
+	ws.count(-len(items))
 	clear(ws.byKey)
+	return items
 }
 
 func (ws *waits) count(n int) {
