@@ -53,7 +53,9 @@ var layers = []layer{
 	{pkg: "./internal/logline", why: "it writes the core's entries as text, and no more",
 		may: []string{"./admission"}},
 	{pkg: "./internal/archtest", why: "it looks at the packages from outside"},
-	{pkg: "./internal/benchmarks", why: "it runs the core's benchmarks from outside"},
+	{pkg: "./internal/pagepart", why: leafWhy},
+	{pkg: "./internal/benchmarks", why: "it runs the core's benchmarks from outside",
+		may: []string{"./internal/pagepart"}},
 	{pkg: "./internal/mutants", why: "it breaks the core's sources from outside"},
 	{pkg: "./internal/nightly", why: "it runs the core's tests from outside"},
 

@@ -1,5 +1,5 @@
-// Command benchmarks measures what the core costs and writes docs/benchmarks.md
-// from the figures. It wants an idle machine, and 6 GB of free memory for the
+// Command benchmarks measures what the core costs and writes its part of
+// docs/benchmarks.md from the figures. It wants an idle machine, and 6 GB of free memory for the
 // largest backlog; with less it leaves that out and says so.
 //
 //	go run ./internal/benchmarks
@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/admitd/admit/internal/pagepart"
 )
 
 // wantedMemory is what a backlog of ten million takes, in kB, with room to spare.
@@ -46,7 +48,7 @@ func run(out string, rounds int, skip string) error {
 	}
 	var page bytes.Buffer
 	writePage(&page, m, rounds, append(cost, long...))
-	return os.WriteFile(out, page.Bytes(), 0o644)
+	return pagepart.Write(out, "core", page.Bytes())
 }
 
 // figure is one benchmark's measurements of one unit.
