@@ -74,8 +74,12 @@ bench: ## run the benchmarks, those of benchmarks aside
 	go test -run '^$$' -bench . -skip '^BenchmarkCost|^BenchmarkLongest' -benchmem $(FAST)
 
 .PHONY: benchmarks
-benchmarks: ## measure what the core costs and write docs/benchmarks.md (wants an idle machine)
+benchmarks: ## measure what the core costs and write it into docs/benchmarks.md (wants an idle machine)
 	go run ./internal/benchmarks
+
+.PHONY: bench-peers
+bench-peers: ## measure admit beside others, as ARGS say, and write docs/benchmarks.md (wants an idle machine)
+	cd bench && go run . $(ARGS)
 
 .PHONY: e2e
 e2e: ## run the real binaries against real workers (needs Python and nginx)
@@ -98,6 +102,7 @@ lint: ## gofmt, go vet, staticcheck and buf lint
 tidy-check: ## fail if go.mod or tools/go.mod is not tidy
 	go mod tidy -diff
 	cd tools && go mod tidy -diff
+	cd bench && go mod tidy -diff
 
 .PHONY: help
 help: ## print this list

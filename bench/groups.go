@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/admitd/admit/bench/admitd"
+	"github.com/admitd/admit/bench/calls"
+	"github.com/admitd/admit/bench/echo"
+	"github.com/admitd/admit/bench/run"
+	"github.com/admitd/admit/bench/system"
+)
+
+// groups are all that can be measured, in the order of the page.
+func groups(ctx context.Context, root, dir string) ([]run.Group, error) {
+	built := filepath.Join(dir, "bin")
+	if err := os.MkdirAll(built, 0o755); err != nil {
+		return nil, fmt.Errorf("make a directory: %w", err)
+	}
+	programs, err := admitd.Build(ctx, root, built)
+	if err != nil {
+		return nil, err
+	}
+	admit := func(nodes int) *admitd.Admit { return admitd.New(programs, nodes, commit(ctx, root)) }
+	return []run.Group{
+		echoGroup(admit(3)),
+	}, nil
+}
+
+// commit is what the checkout says it is.
+func commit(ctx context.Context, root string) string {
+	cmd := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return "no version"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func echoGroup(a *admitd.Admit) run.Group {
+	e := echo.New(func(ctx context.Context) (echo.Answers, error) {
+		acquired, released, err := a.Answers(ctx)
+		return echo.Answers{Acquire: acquired, Release: released}, err
+	})
+	row := func(id, title, does string, callers int, want, stretch float64, open func(calls.Target) system.Open) run.Row {
+		return run.Row{
+			ID: id, Title: title, Callers: callers, Want: want, Stretch: stretch,
+			Admit: run.Side{System: a, Does: does, Open: open(a.Target)},
+			Peer:  run.Side{System: e, Does: "the same messages", Open: open(e.Target)},
+		}
+	}
+	batches := func(at calls.Target) system.Open { return calls.TokenBatches(at, 64) }
+	const permits, tokens = "Acquire, Release", "Acquire of tokens alone"
+	return run.Group{
+		ID: "echo", Title: "What the wire costs",
+		Text: "The echo is a server of the same service that answers each call with the same messages, as long as a node's, and\n" +
+			"does nothing else. It is what any service over gRPC could at most reach here. admit decides on three nodes, each\n" +
+			"with its log flushed to disk; callers ask the leader, over two connections.",
+		Systems: []system.System{a, e},
+		Rows: []run.Row{
+			row("unary-256", "256 callers", permits, 256, 0.50, 0.65, calls.Permits),
+			row("unary-64", "64 callers", permits, 64, 0.33, 0.45, calls.Permits),
+			row("tokens-256", "256 callers", tokens, 256, 0, 0, calls.Tokens),
+			row("batch-16x64", "16 callers with 64 requests in a call", "BatchAcquire of tokens", 16, 0.22, 0.40, batches),
+		},
+		Check: a.Check,
+	}
+}
