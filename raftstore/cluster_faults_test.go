@@ -45,6 +45,7 @@ func (n *node) left(h held) time.Duration {
 // No clock makes time outrun what really passed, and what passes without a leader is
 // not taken off permits.
 func TestTimeAcrossLeaders(t *testing.T) {
+	t.Parallel()
 	for name, step := range map[string]time.Duration{"right": 0, "an hour fast": time.Hour, "an hour slow": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			c := newTestCluster(t, 3, 3)
@@ -81,6 +82,7 @@ func TestTimeAcrossLeaders(t *testing.T) {
 // All nodes are killed at once. What they granted holds, and time goes on by no more
 // than what passed, though one of them comes back with its clock an hour fast.
 func TestAllNodesComeBack(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 3, 3)
 	clocks := c.skew()
 	for _, n := range c.nodes {
@@ -118,6 +120,7 @@ func TestAllNodesComeBack(t *testing.T) {
 
 // Who waits in line keeps his place when another leads, and is granted once.
 func TestWaitersOutliveTheLeader(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	leader := c.leader()
 	leader.applyPolicy(testPolicy())
@@ -156,6 +159,7 @@ func TestWaitersOutliveTheLeader(t *testing.T) {
 
 // A poll that waits for work is told that it got none, and asks the next leader.
 func TestPollsGoToTheNextLeader(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	leader := c.leader()
 	leader.applyPolicy(testPolicy())
@@ -178,6 +182,7 @@ func TestPollsGoToTheNextLeader(t *testing.T) {
 // A member without the entries that the others have compacted away is given a
 // snapshot.
 func TestAMemberThatIsFarBehindGetsASnapshot(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 3, 3)
 	for _, n := range c.nodes {
 		n.begin()

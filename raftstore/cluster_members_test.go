@@ -25,6 +25,7 @@ func (c *testCluster) member(nodeID string) (Member, bool) {
 // It takes part in it without a vote until it has caught up, may lead once it has
 // one, and the first node may go.
 func TestANodeJoinsLeadsAndStays(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 2, 1)
 	first, second := c.nodes[0], c.nodes[1]
 	// A node that is alone does not wait for it.
@@ -79,6 +80,7 @@ func TestANodeJoinsLeadsAndStays(t *testing.T) {
 // With a new disk a node is another one, under the same certificate; the old one
 // stays a member until it is removed, and no other may be as long as it is away.
 func TestAWipedDiskIsAnotherNode(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	c.leader().applyPolicy(testPolicy())
 	lost := c.follower()
@@ -118,6 +120,7 @@ func TestAWipedDiskIsAnotherNode(t *testing.T) {
 
 // Who leads hands over before it goes, so that nobody waits for an election.
 func TestAClosingLeaderHandsOver(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 3, 3)
 	for _, n := range c.nodes {
 		n.cfg.Cluster.ElectionTimeout = 3 * time.Second
@@ -136,6 +139,7 @@ func TestAClosingLeaderHandsOver(t *testing.T) {
 }
 
 func TestNodesThatWaitAreTakenIn(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 2, 0)
 	c.nodes[0].cfg.Cluster.Expect, c.nodes[0].cfg.Cluster.Join, c.nodes[1].cfg.Cluster.Join = 1, nil, nil
 	first, second := c.nodes[0], c.nodes[1]
@@ -164,6 +168,7 @@ func TestNodesThatWaitAreTakenIn(t *testing.T) {
 
 // A node that promised to be of a cluster, and was founded without, is taken in.
 func TestWhoWasLeftOutIsTakenIn(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 2, 1)
 	first, out := c.nodes[0], c.nodes[1]
 	first.cfg.Cluster.Join = nil

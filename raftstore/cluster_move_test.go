@@ -12,6 +12,7 @@ import (
 // what it knows of a member that moves while whoever replicates to it reads the
 // member's id there, without the lock. The id is the same before and after.
 func TestAMemberIsFoundWhereItMovesTo(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	moved := c.follower()
 	moved.kill()

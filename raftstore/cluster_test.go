@@ -208,6 +208,7 @@ func (c *testCluster) members() []Member {
 }
 
 func TestThreeNodesFoundACluster(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	leader := c.leader()
 	leader.applyPolicy(testPolicy())
@@ -236,6 +237,16 @@ func TestThreeNodesFoundACluster(t *testing.T) {
 	if len(members) != 3 {
 		t.Errorf("there are %d members", len(members))
 	}
+	c.eventually("they show that they decided alike", func() bool {
+		alike := make(map[string]bool)
+		for _, m := range c.members() {
+			if m.Digest == nil {
+				return false
+			}
+			alike[fmt.Sprint(m.Applied, *m.Digest)] = true
+		}
+		return len(alike) == 1
+	})
 	_, err := c.follower().Do(t.Context(), Request{Op: acquireOp("acme")})
 	if elsewhere := (*NotLeaderError)(nil); !errors.As(err, &elsewhere) || elsewhere.LeaderAddr != leader.cfg.Cluster.GRPCAddr {
 		t.Errorf("a follower says %v", err)
@@ -243,6 +254,7 @@ func TestThreeNodesFoundACluster(t *testing.T) {
 }
 
 func TestGrantsSurviveTheLeader(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	leader := c.leader()
 	leader.applyPolicy(testPolicy())

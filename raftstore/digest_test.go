@@ -134,6 +134,7 @@ func TestDigestsAreKeptForAWhile(t *testing.T) {
 
 // The digest goes on over a restart, from a snapshot and what follows it in the log.
 func TestDigestsOutliveARestart(t *testing.T) {
+	t.Parallel()
 	n := startCluster(t, 1).leader()
 	n.applyPolicy(testPolicy())
 	n.mustAcquire("acme")
@@ -155,6 +156,7 @@ func TestDigestsOutliveARestart(t *testing.T) {
 // Who decides otherwise than most stops, whether he leads or not, and the others go
 // on.
 func TestTheMinorityStops(t *testing.T) {
+	t.Parallel()
 	for name, pick := range map[string]func(*testCluster) *node{
 		"a follower": func(c *testCluster) *node { return c.follower() },
 		"the leader": func(c *testCluster) *node { return c.leader() },

@@ -11,6 +11,7 @@ import (
 // A voter that takes calls and says nothing is no reason to believe the leader, but
 // who has told enough is believed.
 func TestAVoterThatSaysNothingSidesWithNobody(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	c.leader().applyPolicy(testPolicy())
 	c.agree()
@@ -44,6 +45,7 @@ func TestAVoterThatSaysNothingSidesWithNobody(t *testing.T) {
 
 // Of two voters nobody has most behind him: the leader is right.
 func TestOfTwoVotersTheLeaderIsRight(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 2)
 	c.leader().applyPolicy(testPolicy())
 	c.agree()

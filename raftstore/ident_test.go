@@ -56,6 +56,7 @@ func TestANodeIsOfOneCluster(t *testing.T) {
 // Without the others a member's data is nobody's: alone it would wait for ever, and
 // with another's certificate it would be somebody else.
 func TestAMembersDataIsItsOwn(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 2)
 	leader, n := c.leader(), c.follower()
 	n.kill()

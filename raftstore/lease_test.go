@@ -10,6 +10,7 @@ import (
 
 // A leader that was stopped, and goes on, does not answer from what it knew then.
 func TestALeaderThatWasStoppedAsksTheOthersFirst(t *testing.T) {
+	t.Parallel()
 	n := startCluster(t, 3).leader()
 	m, now := n.cluster, time.Now()
 	if !m.leaseHolds(now) {
@@ -25,6 +26,7 @@ func TestALeaderThatWasStoppedAsksTheOthersFirst(t *testing.T) {
 
 // That others talk, in the name of a new leader perhaps, is no lease.
 func TestContactIsNoLease(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	n := c.follower()
 	c.eventually("a follower has no lease", func() bool {
@@ -41,6 +43,7 @@ func TestContactIsNoLease(t *testing.T) {
 
 // A node that has just lost the lead knows no more than when others last followed it.
 func TestTheAgeOfWhoLostTheLead(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 3)
 	leader := c.leader()
 	for _, n := range c.nodes {
@@ -57,6 +60,7 @@ func TestTheAgeOfWhoLostTheLead(t *testing.T) {
 
 // An answer to what was sent before the question does not count for it.
 func TestALeadIsConfirmedAfterTheQuestion(t *testing.T) {
+	t.Parallel()
 	n := startCluster(t, 3).leader()
 	var all sync.WaitGroup
 	for range 4 {
