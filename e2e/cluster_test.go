@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"cmp"
+	"context"
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
@@ -16,6 +17,7 @@ import (
 	"github.com/admitd/admit/e2e/judge"
 	"github.com/admitd/admit/e2e/oracle"
 	"github.com/admitd/admit/internal/logline"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
 const (
@@ -109,6 +111,7 @@ func (tr *trial) finish() {
 	tr.cluster.Net.Heal()
 	tr.recovers("healing", tr.load.rec.Now())
 	tr.load.finish()
+	tr.decideAlike()
 	logs := tr.logs()
 	h, calls := tr.load.rec.History(), tr.calls.Calls()
 	judged, checked := judge.Judge(h, crashLimits), oracle.Check(logs, calls, oracle.NewCore())
@@ -122,6 +125,27 @@ func (tr *trial) finish() {
 	}
 	if len(objections) > 0 {
 		keepHistory(tr.t, filepath.Join(tr.dir, "history.json"), h)
+	}
+}
+
+// decideAlike waits until all members have applied the same, and wants what they
+// decided to come to the same.
+func (tr *trial) decideAlike() {
+	tr.t.Helper()
+	var seen []*admitv1.Member
+	harness.WaitFor(tr.t, successLimit, "all members to have applied the same", func() bool {
+		ctx, cancel := context.WithTimeout(background, clusterTry)
+		defer cancel()
+		resp, err := tr.load.clients[0].Cluster().ListMembers(ctx, &admitv1.ListMembersRequest{})
+		seen = resp.GetMembers()
+		return err == nil && len(seen) == members && !slices.ContainsFunc(seen, func(m *admitv1.Member) bool {
+			return m.DecisionsDigest == nil || m.GetAppliedIndex() != seen[0].GetAppliedIndex()
+		})
+	})
+	for _, m := range seen {
+		if m.GetDecisionsDigest() != seen[0].GetDecisionsDigest() {
+			tr.t.Errorf("after entry %d the members' decisions differ: %v", m.GetAppliedIndex(), seen)
+		}
 	}
 }
 

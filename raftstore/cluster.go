@@ -59,6 +59,9 @@ type Member struct {
 	LastContact time.Duration
 	// Applied is the index of the last log entry that it had applied when last asked.
 	Applied uint64
+	// Digest is what all that it decided up to there comes to, or nil if it did not say.
+	// Members that have applied the same entries have the same, or have diverged.
+	Digest *uint64
 }
 
 // validate says what is wrong with the settings, if a node is to be a member.

@@ -179,6 +179,18 @@ func (f *fsm) index() (index uint64) {
 	return index
 }
 
+// decided returns the index of the last entry applied, and what the results of all up
+// to it come to: nil where that is not known, as on a node that is alone.
+func (f *fsm) decided() (index uint64, digest *uint64) {
+	f.read(func(st *admission.State) {
+		index = st.Index()
+		if d, known := f.digests.at(index); known && !f.alone {
+			digest = &d
+		}
+	})
+	return index, digest
+}
+
 // image returns a picture of the state.
 func (f *fsm) image() *admission.Image {
 	f.mu.Lock()

@@ -67,7 +67,8 @@ func (s *Store) describe(server raft.Server, said map[string]peer.Info) Member {
 	m := Member{NodeID: string(server.ID), Voter: server.Suffrage == raft.Voter, LastContact: -1}
 	switch {
 	case m.NodeID == s.nodeID:
-		m.Reachable, m.LastContact, m.Applied = true, 0, s.fsm.index()
+		m.Reachable, m.LastContact = true, 0
+		m.Applied, m.Digest = s.fsm.decided()
 		m.PeerAddr, m.GRPCAddr = s.cfg.peerAddr(), s.cfg.grpcAddr()
 		return m
 	case s.cluster == nil:
@@ -78,7 +79,7 @@ func (s *Store) describe(server raft.Server, said map[string]peer.Info) Member {
 		m.PeerAddr, m.GRPCAddr, m.LastContact = cmp.Or(at.PeerAddr, m.PeerAddr), at.GRPCAddr, ago
 	}
 	in, answered := said[m.NodeID]
-	m.Reachable, m.Applied = answered, in.Applied
+	m.Reachable, m.Applied, m.Digest = answered, in.Applied, in.Digest
 	return m
 }
 

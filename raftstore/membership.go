@@ -113,8 +113,9 @@ func (m *membership) info() peer.Info {
 	in := peer.Info{
 		NodeID: id.NodeID, ClusterID: id.ClusterID, PeerAddr: m.cfg.Advertise, GRPCAddr: m.cfg.GRPCAddr,
 		Founded: id.Standing == member, Expect: m.cfg.Expect,
-		Wall: m.s.clk.Now().Wall.UnixNano(), Applied: m.s.fsm.index(),
+		Wall: m.s.clk.Now().Wall.UnixNano(),
 	}
+	in.Applied, in.Digest = m.s.fsm.decided()
 	if r := m.s.running(); r != nil {
 		addr, leader := r.LeaderWithID()
 		in.Leader = peer.Address{NodeID: string(leader), PeerAddr: peer.AddrOf(addr)}

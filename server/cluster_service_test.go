@@ -18,7 +18,7 @@ import (
 func TestMembersAreShownAsTheStoreSeesThem(t *testing.T) {
 	store := newFakeStore()
 	store.members = []raftstore.Member{
-		{NodeID: "n1", PeerAddr: "10.0.0.1:7421", GRPCAddr: "10.0.0.1:7420", Voter: true, Reachable: true, Applied: 7},
+		{NodeID: "n1", PeerAddr: "10.0.0.1:7421", GRPCAddr: "10.0.0.1:7420", Voter: true, Reachable: true, Applied: 7, Digest: new(uint64(11))},
 		{NodeID: "n2", PeerAddr: "10.0.0.2:7421", Voter: true, Leader: true, LastContact: 3 * time.Second, Applied: 9},
 		{NodeID: "n3", PeerAddr: "10.0.0.3:7421", LastContact: -1},
 	}
@@ -26,7 +26,7 @@ func TestMembersAreShownAsTheStoreSeesThem(t *testing.T) {
 	want := &admitv1.ListMembersResponse{NodeId: "n1", LeaderId: "n2", Members: []*admitv1.Member{
 		{
 			NodeId: "n1", PeerAddr: "10.0.0.1:7421", GrpcAddr: "10.0.0.1:7420", Voter: true, Reachable: true,
-			LastContact: durationpb.New(0), AppliedIndex: 7,
+			LastContact: durationpb.New(0), AppliedIndex: 7, DecisionsDigest: new(uint64(11)),
 		},
 		{NodeId: "n2", PeerAddr: "10.0.0.2:7421", Voter: true, Leader: true, LastContact: durationpb.New(3 * time.Second), AppliedIndex: 9},
 		{NodeId: "n3", PeerAddr: "10.0.0.3:7421"},

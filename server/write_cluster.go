@@ -27,6 +27,8 @@ func writeMember(m raftstore.Member) *admitv1.Member {
 		Leader:       m.Leader,
 		Reachable:    m.Reachable,
 		AppliedIndex: m.Applied,
+
+		DecisionsDigest: m.Digest,
 	}
 	if m.LastContact >= 0 {
 		out.LastContact = durationpb.New(m.LastContact)

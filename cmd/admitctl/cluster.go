@@ -76,11 +76,20 @@ which index of the log it has got. Exits with 4 if no node leads.`,
 }
 
 func membersText(w io.Writer, resp *admitv1.ListMembersResponse) {
-	table(w, "NODE ROLE STATE APPLIED PEERS API", func(row func(...any)) {
+	table(w, "NODE ROLE STATE APPLIED DECIDED PEERS API", func(row func(...any)) {
 		for _, m := range resp.GetMembers() {
-			row(m.GetNodeId(), role(m), memberState(m), m.GetAppliedIndex(), m.GetPeerAddr(), m.GetGrpcAddr())
+			row(m.GetNodeId(), role(m), memberState(m), m.GetAppliedIndex(), decided(m), m.GetPeerAddr(), m.GetGrpcAddr())
 		}
 	})
+}
+
+// decided shows what a member's decisions come to: those that have applied the same
+// show the same.
+func decided(m *admitv1.Member) string {
+	if m.DecisionsDigest == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%016x", m.GetDecisionsDigest())
 }
 
 func role(m *admitv1.Member) string {

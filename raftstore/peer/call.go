@@ -21,6 +21,8 @@ type Info struct {
 	Last      uint64 `json:"last"`
 	Committed uint64 `json:"committed"`
 	Applied   uint64 `json:"applied"`
+	// Digest is what the results of all entries up to Applied come to, if it is known.
+	Digest *uint64 `json:"digest,omitempty"`
 }
 
 // Address is where a node is.

@@ -42,9 +42,13 @@ type Member struct {
 	LastContact *durationpb.Duration `protobuf:"bytes,7,opt,name=last_contact,json=lastContact,proto3" json:"last_contact,omitempty"`
 	// The index in the replicated log up to which it had applied when it last said
 	// so. 0 if it never did.
-	AppliedIndex  uint64 `protobuf:"varint,8,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	AppliedIndex uint64 `protobuf:"varint,8,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
+	// What all that it decided up to applied_index comes to. Members with the same
+	// applied_index have the same digest, or one of them has diverged. Absent if it did
+	// not say just now, and on a node that is alone.
+	DecisionsDigest *uint64 `protobuf:"fixed64,9,opt,name=decisions_digest,json=decisionsDigest,proto3,oneof" json:"decisions_digest,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Member) Reset() {
@@ -129,6 +133,13 @@ func (x *Member) GetLastContact() *durationpb.Duration {
 func (x *Member) GetAppliedIndex() uint64 {
 	if x != nil {
 		return x.AppliedIndex
+	}
+	return 0
+}
+
+func (x *Member) GetDecisionsDigest() uint64 {
+	if x != nil && x.DecisionsDigest != nil {
+		return *x.DecisionsDigest
 	}
 	return 0
 }
@@ -571,7 +582,7 @@ var File_admit_v1_cluster_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_cluster_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1eadmit/v1/cluster_service.proto\x12\badmit.v1\x1a\x1egoogle/protobuf/duration.proto\"\x8a\x02\n" +
+	"\x1eadmit/v1/cluster_service.proto\x12\badmit.v1\x1a\x1egoogle/protobuf/duration.proto\"\xcf\x02\n" +
 	"\x06Member\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x1b\n" +
 	"\tpeer_addr\x18\x02 \x01(\tR\bpeerAddr\x12\x1b\n" +
@@ -580,7 +591,9 @@ const file_admit_v1_cluster_service_proto_rawDesc = "" +
 	"\x06leader\x18\x05 \x01(\bR\x06leader\x12\x1c\n" +
 	"\treachable\x18\x06 \x01(\bR\treachable\x12<\n" +
 	"\flast_contact\x18\a \x01(\v2\x19.google.protobuf.DurationR\vlastContact\x12#\n" +
-	"\rapplied_index\x18\b \x01(\x04R\fappliedIndex\"\x14\n" +
+	"\rapplied_index\x18\b \x01(\x04R\fappliedIndex\x12.\n" +
+	"\x10decisions_digest\x18\t \x01(\x06H\x00R\x0fdecisionsDigest\x88\x01\x01B\x13\n" +
+	"\x11_decisions_digest\"\x14\n" +
 	"\x12ListMembersRequest\"w\n" +
 	"\x13ListMembersResponse\x12*\n" +
 	"\amembers\x18\x01 \x03(\v2\x10.admit.v1.MemberR\amembers\x12\x17\n" +
@@ -657,6 +670,7 @@ func file_admit_v1_cluster_service_proto_init() {
 	if File_admit_v1_cluster_service_proto != nil {
 		return
 	}
+	file_admit_v1_cluster_service_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
