@@ -28,6 +28,10 @@ func groups(ctx context.Context, root, dir string) ([]run.Group, error) {
 	admit := func(nodes int) *admitd.Admit { return admitd.New(programs, nodes, commit(ctx, root)) }
 	return []run.Group{
 		echoGroup(admit(3)),
+		etcdGroup(admit(3)),
+		redisGroup(admit(3)),
+		singleRedisGroup(admit(1)),
+		gubernatorGroup(admit(3)),
 	}, nil
 }
 
@@ -54,8 +58,7 @@ func echoGroup(a *admitd.Admit) run.Group {
 			Peer:  run.Side{System: e, Does: "the same messages", Open: open(e.Target)},
 		}
 	}
-	batches := func(at calls.Target) system.Open { return calls.TokenBatches(at, 64) }
-	const permits, tokens = "Acquire, Release", "Acquire of tokens alone"
+	inBatches := func(at calls.Target) system.Open { return calls.TokenBatches(at, 64) }
 	return run.Group{
 		ID: "echo", Title: "What the wire costs",
 		Text: "The echo is a server of the same service that answers each call with the same messages, as long as a node's, and\n" +
@@ -66,7 +69,7 @@ func echoGroup(a *admitd.Admit) run.Group {
 			row("unary-256", "256 callers", permits, 256, 0.50, 0.65, calls.Permits),
 			row("unary-64", "64 callers", permits, 64, 0.33, 0.45, calls.Permits),
 			row("tokens-256", "256 callers", tokens, 256, 0, 0, calls.Tokens),
-			row("batch-16x64", "16 callers with 64 requests in a call", "BatchAcquire of tokens", 16, 0.22, 0.40, batches),
+			row("batch-16x64", "16 callers with 64 requests in a call", batches, 16, 0.22, 0.40, inBatches),
 		},
 		Check: a.Check,
 	}

@@ -144,7 +144,7 @@ func (p *Plan) row(ctx context.Context, r Row) (result.Row, error) {
 }
 
 // openCallers is the least number of calls that may be under way in an open loop.
-const openCallers = 1024
+const openCallers = 256
 
 func order(sides []*turn, round int) []*turn {
 	if round%2 == 0 {

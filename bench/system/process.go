@@ -72,10 +72,14 @@ func (p *Process) Await(ctx context.Context, ready func(context.Context) error) 
 	defer cancel()
 	ask := time.NewTicker(50 * time.Millisecond)
 	defer ask.Stop()
+	var err error
 	for {
-		err := ready(ctx)
-		if err == nil {
+		said := ready(ctx)
+		if said == nil {
 			return nil
+		}
+		if ctx.Err() == nil || err == nil {
+			err = said // and not that there was no time to ask once more
 		}
 		select {
 		case <-ask.C:
