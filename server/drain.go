@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	forwardv1 "github.com/admitd/admit/proto/admit/forward/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 	"github.com/admitd/admit/raftstore"
 )
 
@@ -50,10 +51,11 @@ type contextStream struct {
 
 func (s *contextStream) Context() context.Context { return s.ctx }
 
-// streamInterceptor ends streams with the drain. One that forwards calls ends by
-// itself when they have.
+// streamInterceptor ends streams with the drain. Those that carry calls end by
+// themselves when these have.
 func (d *drain) streamInterceptor(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if info.FullMethod == forwardv1.ForwardService_Forward_FullMethodName {
+	switch info.FullMethod {
+	case forwardv1.ForwardService_Forward_FullMethodName, admitv1alpha1.SessionService_Session_FullMethodName:
 		return handler(srv, stream)
 	}
 	ctx, end := d.wait(stream.Context(), true)

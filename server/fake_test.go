@@ -34,6 +34,10 @@ type fakeStore struct {
 	// park makes calls wait for their context, as an idle poll does; it is closed
 	// when one waits, and parted, if set, when it waits no more.
 	park, parted chan struct{}
+	// hold keeps the submissions it says in line, longest is how long that ever was.
+	hold    func(admission.Op) bool
+	line    []*raftstore.Submission
+	longest int
 	// seen are the requests that arrived.
 	seen []raftstore.Request
 	// waits are the max_wait of the polls that arrived.

@@ -85,3 +85,19 @@ func (m *metrics) claimed(pool string, r *admission.NextDueResult) {
 		m.decisions.WithLabelValues(pool, c.Permit.Lane, decision, "").Inc()
 	}
 }
+
+// sessionMetrics count the sessions that are open, and the calls on them.
+type sessionMetrics struct{ open, calls prometheus.Gauge }
+
+func newSessionMetrics() *sessionMetrics {
+	return &sessionMetrics{
+		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "admit_sessions_open", Help: "Sessions that are open."}),
+		calls: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "admit_session_calls_open", Help: "Calls of sessions that have no answer yet.",
+		}),
+	}
+}
+
+func (m *sessionMetrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.open, m.calls}
+}

@@ -101,19 +101,32 @@ func (r *router) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 func (r *router) forward(
 	ctx context.Context, leader *raftstore.NotLeaderError, method string, req proto.Message, stop <-chan struct{},
 ) ([]byte, error) {
+	call, err := outgoing(ctx, method, req)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := r.forwarder.Do(ctx, leader.LeaderAddr, call, stop)
+	return answer, r.explain(ctx, leader, err, stop != nil)
+}
+
+// outgoing is a call as the leader is sent it.
+func outgoing(ctx context.Context, method string, req proto.Message) (forward.Call, error) {
 	data, err := proto.Marshal(req)
 	if err != nil {
-		return nil, fmt.Errorf("encode a request to the leader: %w", err)
+		return forward.Call{}, fmt.Errorf("encode a request to the leader: %w", err)
 	}
-	call := forward.Call{Method: method, Request: data, Principal: identityOf(ctx).Name}
-	answer, err := r.forwarder.Do(ctx, leader.LeaderAddr, call, stop)
+	return forward.Call{Method: method, Request: data, Principal: identityOf(ctx).Name}, nil
+}
+
+// explain tells why the leader did not answer a call, which the drain ends if it waits.
+func (r *router) explain(ctx context.Context, leader *raftstore.NotLeaderError, err error, waits bool) error {
 	switch {
 	case errors.Is(err, forward.ErrNotSent):
-		return nil, fmt.Errorf("%w: %w", leader, err)
-	case endedThere(err) && ctx.Err() == nil && stop != nil && r.drain.ctx.Err() != nil:
-		return nil, raftstore.ErrShuttingDown // the leader ended it as it was told to
+		return fmt.Errorf("%w: %w", leader, err)
+	case endedThere(err) && ctx.Err() == nil && waits && r.drain.ctx.Err() != nil:
+		return raftstore.ErrShuttingDown // the leader ended it as it was told to
 	}
-	return answer, err
+	return err
 }
 
 // shorten takes what has passed from a request's max_wait: the caller has waited so

@@ -20,6 +20,7 @@ import (
 
 	forwardv1 "github.com/admitd/admit/proto/admit/forward/v1"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 	"github.com/admitd/admit/server/forward"
 )
 
@@ -64,8 +65,9 @@ type Options struct {
 // reg has them already.
 func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer) (*Server, error) {
 	calls := grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram())
-	decisions, forwards := newMetrics(), forward.NewMetrics()
-	collectors := slices.Concat(decisions.collectors(), forwards.Collectors(), []prometheus.Collector{calls, newStateCollector(store)})
+	decisions, sessions, forwards := newMetrics(), newSessionMetrics(), forward.NewMetrics()
+	collectors := slices.Concat(decisions.collectors(), sessions.collectors(), forwards.Collectors(),
+		[]prometheus.Collector{calls, newStateCollector(store)})
 	if err := register(reg, collectors...); err != nil {
 		return nil, err
 	}
@@ -75,6 +77,9 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	s := &Server{grpc: g, drain: drain, router: router}
 	api, reads := newDispatcher(g, log), reads{store, router}
 	admitv1.RegisterAdmissionServiceServer(api, &admissionService{store: store, metrics: decisions, drain: drain})
+	admitv1alpha1.RegisterSessionServiceServer(api, &sessionService{
+		store: store, router: router, metrics: decisions, gauges: sessions, drain: drain, log: log,
+	})
 	admitv1.RegisterDueWorkServiceServer(api, newDueWorkService(store, reads))
 	admitv1.RegisterPolicyServiceServer(api, &policyService{store: store, reads: reads, log: log})
 	admitv1.RegisterStatusServiceServer(api, newStatusService(reads))

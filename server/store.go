@@ -8,16 +8,10 @@ import (
 	"github.com/admitd/admit/raftstore"
 )
 
-// Store decides durably, where this node leads. All methods may be called
-// concurrently.
+// Store is the node's state, durable, and what decides on it. All methods may be
+// called concurrently.
 type Store interface {
-	// Do decides each request on its own, in order, and blocks until all are
-	// durable. It returns one Answer for each, or an error if any outcome is not
-	// known.
-	Do(ctx context.Context, reqs ...raftstore.Request) ([]raftstore.Answer, error)
-	// NextDue is Do for one *admission.NextDue; it blocks up to maxWait while
-	// nothing can be claimed.
-	NextDue(ctx context.Context, req raftstore.Request, maxWait time.Duration) (raftstore.Answer, error)
+	Decider
 
 	// Ready says whether the store can answer now. It does not block.
 	Ready() bool
@@ -28,6 +22,22 @@ type Store interface {
 
 	Replica
 	Membership
+}
+
+// Decider decides durably, where this node leads.
+type Decider interface {
+	// Do decides each request on its own, in order, and blocks until all are
+	// durable. It returns one Answer for each, or an error if any outcome is not
+	// known.
+	Do(ctx context.Context, reqs ...raftstore.Request) ([]raftstore.Answer, error)
+	// NextDue is Do for one *admission.NextDue; it blocks up to maxWait while
+	// nothing can be claimed.
+	NextDue(ctx context.Context, req raftstore.Request, maxWait time.Duration) (raftstore.Answer, error)
+	// Submit is Do for each request by itself; it does not block, and tells each the
+	// outcome.
+	Submit(ctx context.Context, subs ...*raftstore.Submission)
+	// Withdraw ends submissions that may be in line. It does not block; they are told.
+	Withdraw(subs ...*raftstore.Submission)
 }
 
 // Replica shows the state as this node has it.

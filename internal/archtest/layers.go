@@ -69,7 +69,7 @@ var layers = []layer{
 			{pkg: "./server/...", why: "the server calls the store, never the other way round", deep: true},
 		}},
 	{pkg: "./client/...", why: clientWhy,
-		may: []string{"./proto/admit/v1"},
+		may: []string{"./proto/admit/v1", "./proto/admit/v1alpha1"},
 		never: []ban{
 			{pkg: "github.com/hashicorp/...", why: clientWhy, deep: true},
 			{pkg: "./raftstore/...", why: clientWhy, deep: true},
@@ -90,7 +90,7 @@ var layers = []layer{
 		}},
 
 	{pkg: "./server/...", why: "handlers check, convert, call the store once and convert back",
-		may: []string{"./admission", "./raftstore", "./internal/policy", "./proto/admit/v1", "./proto/admit/forward/v1", "./internal/clock", "./internal/localaddr"}},
+		may: []string{"./admission", "./raftstore", "./internal/policy", "./proto/admit/v1", "./proto/admit/v1alpha1", "./proto/admit/forward/v1", "./internal/clock", "./internal/localaddr"}},
 
 	{pkg: "./internal/config", why: "the composition root's settings", may: []string{"./..."}},
 	{pkg: "./internal/node", why: "the composition root", may: []string{"./..."}},

@@ -387,3 +387,55 @@ func TestAStaleViewCutsNothing(t *testing.T) {
 		t.Errorf("the leader's call ended with %v", err)
 	}
 }
+
+// outcomes collects what started calls are told.
+type outcomes chan struct {
+	response []byte
+	err      error
+}
+
+func (o outcomes) tell(response []byte, err error) {
+	o <- struct {
+		response []byte
+		err      error
+	}{response, err}
+}
+
+// A call can be begun and told of later, and means the same.
+func TestStartedCallsAreTold(t *testing.T) {
+	answer, began, ended := parking()
+	deadlines := make(chan time.Time, 2)
+	l, f := led(t, func(ctx context.Context, c Call) ([]byte, error) {
+		if c.Method == "/poll" {
+			return answer(ctx, c)
+		}
+		deadline, _ := ctx.Deadline()
+		deadlines <- deadline
+		return []byte("done"), nil
+	})
+	told := make(outcomes, 1)
+	f.Start(l.addr, Call{Method: "/call"}, time.Time{}, told.tell)
+	if got := <-told; got.err != nil || string(got.response) != "done" {
+		t.Errorf("got %q, %v", got.response, got.err)
+	}
+	if d := <-deadlines; !d.IsZero() {
+		t.Errorf("there is a deadline, %v", d)
+	}
+	f.Start(l.addr, Call{Method: "/call"}, time.Now().Add(time.Minute), told.tell)
+	<-told
+	if d := time.Until(<-deadlines); d > time.Minute || d < 50*time.Second {
+		t.Errorf("%v are left, want about a minute", d)
+	}
+	abandon := f.Start(l.addr, Call{Method: "/poll"}, time.Time{}, told.tell)
+	<-began
+	abandon()
+	<-ended
+	if got := <-told; status.Code(got.err) != codes.Canceled || errors.Is(got.err, ErrLost) {
+		t.Errorf("got %v, want the leader's answer", got.err)
+	}
+	abandon() // it has ended
+	f.Start(l.addr, Call{Request: make([]byte, MaxRequest+1)}, time.Time{}, told.tell)
+	if got := <-told; !errors.Is(got.err, ErrTooLarge) {
+		t.Errorf("got %v", got.err)
+	}
+}

@@ -105,6 +105,29 @@ func (f *Forwarder) Do(ctx context.Context, addr string, c Call, stop <-chan str
 	return response, err
 }
 
+// Start is Do for who does not wait: done is told the outcome, once. It must not block,
+// nor call the forwarder. A deadline that is not zero is passed on; the call goes on
+// behind it. abandon ends the call as stop does, and done is told what the leader says
+// to that.
+func (f *Forwarder) Start(addr string, c Call, deadline time.Time, done func(response []byte, err error)) (abandon func()) {
+	p := newPending(c)
+	p.deadline, p.hasDeadline = deadline, !deadline.IsZero()
+	p.done = func() {
+		f.metrics.count(p.err)
+		done(p.response, p.err)
+	}
+	l, err := f.link(addr)
+	if err == nil {
+		err = l.enter(p)
+	}
+	if err != nil {
+		p.err = err
+		p.done()
+		return func() {}
+	}
+	return func() { l.abandon(p) }
+}
+
 // Lead says that the node at addr leads, or with "" that nobody is known to. What
 // another one was sent has a second to be answered.
 func (f *Forwarder) Lead(addr string) {

@@ -58,29 +58,26 @@ type pending struct {
 	deadline    time.Time
 	hasDeadline bool
 
-	// done is closed when there is an outcome.
-	done     chan struct{}
+	// done is told when there is an outcome, under the link's lock.
+	done     func()
 	response []byte
 	err      error
 }
 
-func (p *pending) finish(response []byte, err error) {
-	p.response, p.err = response, err
-	close(p.done)
+func newPending(c Call) *pending {
+	return &pending{frame: &forwardv1.Call{Method: c.Method, Request: c.Request, Principal: c.Principal}}
 }
 
 // do is Forwarder.Do.
 func (l *link) do(ctx context.Context, c Call, stop <-chan struct{}) ([]byte, error) {
-	p := &pending{
-		frame: &forwardv1.Call{Method: c.Method, Request: c.Request, Principal: c.Principal},
-		done:  make(chan struct{}),
-	}
+	p, done := newPending(c), make(chan struct{})
+	p.done = func() { close(done) }
 	p.deadline, p.hasDeadline = ctx.Deadline()
 	if err := l.enter(p); err != nil {
 		return nil, err
 	}
 	select {
-	case <-p.done:
+	case <-done:
 		return p.response, p.err
 	case <-ctx.Done():
 		return l.leave(p, ctx.Err())
@@ -90,7 +87,7 @@ func (l *link) do(ctx context.Context, c Call, stop <-chan struct{}) ([]byte, er
 	timer := time.NewTimer(partingTime)
 	defer timer.Stop()
 	select {
-	case <-p.done:
+	case <-done:
 		return p.response, p.err
 	case <-ctx.Done():
 		return l.leave(p, ctx.Err())
@@ -161,7 +158,8 @@ func (l *link) unqueueLocked(p *pending) bool {
 
 func (l *link) finishLocked(p *pending, response []byte, err error) {
 	l.metrics.open.Dec()
-	p.finish(response, err)
+	p.response, p.err = response, err
+	p.done()
 }
 
 func (l *link) notify() {

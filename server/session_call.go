@@ -1,0 +1,210 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/admitd/admit/admission"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
+	"github.com/admitd/admit/raftstore"
+)
+
+// sessionCall is one call of a session. What the interceptors see to for calls that
+// come by themselves it does itself: its method's name in the log, its status, and that
+// a panic is its own failure alone.
+type sessionCall struct {
+	raftstore.Submission
+	session *session
+	in      *admitv1alpha1.SessionCall
+	timer   timer
+
+	// decided and err are the store's, or response and err the leader's.
+	decided  raftstore.Answer
+	response []byte
+	err      error
+	// leader is who it was passed on to, if it was.
+	leader *raftstore.NotLeaderError
+
+	// abandon ends it at the leader; session.mu guards it, and withdrawn, which is set
+	// when it is to end.
+	abandon   func()
+	withdrawn bool
+}
+
+// prepare reads the request.
+func (c *sessionCall) prepare(now time.Time) (err error) {
+	defer recovered(&err)
+	c.Done = c.told
+	if t := c.in.GetTimeout(); t != nil {
+		c.Deadline = now.Add(t.AsDuration())
+	}
+	switch in := c.in.GetRequest().(type) {
+	case *admitv1alpha1.SessionCall_Acquire:
+		c.Request, err = readAcquire(in.Acquire)
+	case *admitv1alpha1.SessionCall_Renew:
+		c.Op, err = readRenew(in.Renew)
+	case *admitv1alpha1.SessionCall_Release:
+		c.Op, err = readRelease(in.Release)
+	default:
+		check := newChecker()
+		check.fail("request", "is required")
+		err = check.err()
+	}
+	return err
+}
+
+// told takes the store's answer. It is called while the state is locked.
+func (c *sessionCall) told(a raftstore.Answer, err error) {
+	c.decided, c.err = a, err
+	c.session.settled(c)
+}
+
+// waits says whether the call may be in line.
+func (c *sessionCall) waits() bool { return waits(c.in.GetAcquire()) }
+
+// passOn has the leader answer the call, if this node can't. It is asked once.
+func (c *sessionCall) passOn() bool {
+	s := c.session
+	leader, elsewhere := s.router.elsewhere(s.ctx, c.err)
+	if !elsewhere || c.leader != nil {
+		return false
+	}
+	method, req := c.request()
+	shorten(req, time.Since(c.timer.began))
+	out, err := outgoing(s.ctx, method, req)
+	if err != nil {
+		c.err = err
+		return false
+	}
+	s.mu.Lock()
+	withdrawn := c.withdrawn
+	s.mu.Unlock()
+	if withdrawn {
+		c.err = context.Canceled
+		return false
+	}
+	c.leader = leader
+	abandon := s.router.forwarder.Start(leader.LeaderAddr, out, c.Deadline, func(response []byte, err error) {
+		c.response, c.err = response, s.router.explain(s.ctx, leader, err, c.waits())
+		s.settled(c)
+	})
+	s.mu.Lock()
+	c.abandon = abandon
+	withdrawn = c.withdrawn
+	s.mu.Unlock()
+	if withdrawn {
+		abandon() // meanwhile
+	}
+	return true
+}
+
+// request is the call as one that comes by itself.
+func (c *sessionCall) request() (method string, req proto.Message) {
+	switch in := c.in.GetRequest().(type) {
+	case *admitv1alpha1.SessionCall_Acquire:
+		return admitv1.AdmissionService_Acquire_FullMethodName, in.Acquire
+	case *admitv1alpha1.SessionCall_Renew:
+		return admitv1.AdmissionService_Renew_FullMethodName, in.Renew
+	case *admitv1alpha1.SessionCall_Release:
+		return admitv1.AdmissionService_Release_FullMethodName, in.Release
+	}
+	return "", nil
+}
+
+// answer is what the caller is told.
+func (c *sessionCall) answer() *admitv1alpha1.SessionAnswer {
+	out := &admitv1alpha1.SessionAnswer{Id: c.in.GetId()}
+	err := c.err
+	switch {
+	case err != nil:
+		err = c.session.drain.explain(c.session.ctx, err)
+	case c.leader != nil:
+		err = c.forwarded(out)
+	default:
+		err = c.result(out)
+	}
+	if err != nil {
+		out.Outcome = c.failure(err)
+	}
+	return out
+}
+
+// result writes what the store decided.
+func (c *sessionCall) result(out *admitv1alpha1.SessionAnswer) (err error) {
+	defer recovered(&err)
+	switch c.Op.(type) {
+	case *admission.Acquire:
+		res, err := result[*admission.AcquireResult](c.decided)
+		switch {
+		case err != nil:
+			return err
+		case res.Err != nil:
+			return res.Err
+		}
+		c.timer.acquired(c.decided, c.in.GetAcquire().GetPool(), res.Decision)
+		out.Outcome = &admitv1alpha1.SessionAnswer_Acquire{Acquire: writeAcquire(c.decided, res)}
+	case *admission.Renew:
+		res, err := result[*admission.RenewResult](c.decided)
+		if err != nil {
+			return err
+		}
+		out.Outcome = &admitv1alpha1.SessionAnswer_Renew{Renew: writeRenew(c.decided, res)}
+	case *admission.Release:
+		res, err := result[*admission.ReleaseResult](c.decided)
+		switch {
+		case err != nil:
+			return err
+		case res.Err != nil:
+			return res.Err
+		}
+		out.Outcome = &admitv1alpha1.SessionAnswer_Release{Release: writeRelease(c.decided, res)}
+	}
+	return nil
+}
+
+// forwarded writes what the leader answered.
+func (c *sessionCall) forwarded(out *admitv1alpha1.SessionAnswer) error {
+	var response proto.Message
+	switch c.in.GetRequest().(type) {
+	case *admitv1alpha1.SessionCall_Acquire:
+		a := &admitv1.AcquireResponse{}
+		response, out.Outcome = a, &admitv1alpha1.SessionAnswer_Acquire{Acquire: a}
+	case *admitv1alpha1.SessionCall_Renew:
+		a := &admitv1.RenewResponse{}
+		response, out.Outcome = a, &admitv1alpha1.SessionAnswer_Renew{Renew: a}
+	case *admitv1alpha1.SessionCall_Release:
+		a := &admitv1.ReleaseResponse{}
+		response, out.Outcome = a, &admitv1alpha1.SessionAnswer_Release{Release: a}
+	}
+	if err := proto.Unmarshal(c.response, response); err != nil {
+		return fmt.Errorf("decode the leader's answer: %w", err)
+	}
+	return nil
+}
+
+// failure is the status of a call that failed. Its cause goes into the log, as that of
+// any call does.
+func (c *sessionCall) failure(err error) *admitv1alpha1.SessionAnswer_Failure {
+	method, req := c.request()
+	err = statusError(err, retrySafe(req))
+	st := status.Convert(err)
+	level := slog.Level(logLevel(st.Code()))
+	c.session.log.Log(c.session.ctx, level, "a call of a session failed", "grpc_method", method, "grpc_code", st.Code().String(), "error", err)
+	p := st.Proto()
+	return &admitv1alpha1.SessionAnswer_Failure{Failure: &admitv1alpha1.CallStatus{
+		Code: p.GetCode(), Message: p.GetMessage(), Details: p.GetDetails(),
+	}}
+}
+
+// recovered makes a panic the failure of one call.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = panicError(p)
+	}
+}
