@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/status"
 )
 
 // callLog writes one line for each call when it has ended, failed ones with the
@@ -33,14 +31,13 @@ func (l callLog) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 }
 
 func (l callLog) ended(ctx context.Context, method string, began time.Time, err error) {
-	code := status.Code(err)
-	level := logLevel(code)
+	code, level := ending(err)
 	if !l.log.Enabled(ctx, level) {
 		return
 	}
 	service, name, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 	line := []slog.Attr{
-		slog.String("grpc_service", service), slog.String("grpc_method", name), slog.String("grpc_code", code.String()),
+		slog.String("grpc_service", service), slog.String("grpc_method", name), slog.String("grpc_code", code),
 		slog.Duration("duration", time.Since(began)),
 	}
 	if p, ok := peer.FromContext(ctx); ok {
@@ -53,19 +50,4 @@ func (l callLog) ended(ctx context.Context, method string, began time.Time, err 
 		line = append(line, slog.String("error", err.Error()))
 	}
 	l.log.LogAttrs(ctx, level, "finished call", line...)
-}
-
-// logLevel is how loudly a call's end is told. A change of leader is a line of the
-// node's, and metrics count the calls that were refused over it: not one line each.
-func logLevel(code codes.Code) slog.Level {
-	switch code {
-	case codes.OK, codes.Canceled, codes.Unavailable:
-		return slog.LevelDebug
-	case codes.Internal, codes.Unknown, codes.DataLoss:
-		return slog.LevelError
-	case codes.Aborted, codes.ResourceExhausted:
-		return slog.LevelWarn
-	default:
-		return slog.LevelInfo
-	}
 }

@@ -8,6 +8,8 @@
 // The files:
 //
 //   - *_service.go hold the handlers, one file for each service.
+//   - session_*.go carry many calls on one stream: session_service.go reads and
+//     begins them, session_answers.go answers, session_call.go is one of them.
 //   - check.go and rules.go are the limits that the protos state, each named
 //     once; read_*.go apply them to the requests and convert; write_*.go
 //     convert the answers.
@@ -16,7 +18,7 @@
 //     logged and never sent.
 //   - server.go puts it together: limits of the transport, interceptors, health,
 //     reflection. It starts no goroutine but those that follow the store, which
-//     Stop waits for.
+//     Stop waits for, and one that reads for each session, which ends with it.
 //   - router.go and forward_service.go have the leader decide what this node can't,
 //     by way of package forward; reads.go lets reads wait until this node knows all
 //     that the leader knew when they began.

@@ -3,10 +3,8 @@ package server
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/admitd/admit/admission"
@@ -16,8 +14,8 @@ import (
 )
 
 // sessionCall is one call of a session. What the interceptors see to for calls that
-// come by themselves it does itself: its method's name in the log, its status, and that
-// a panic is its own failure alone.
+// come by themselves it does itself: a line in the log, a status, and that a panic is
+// its own failure alone.
 type sessionCall struct {
 	raftstore.Submission
 	session *session
@@ -129,9 +127,12 @@ func (c *sessionCall) answer() *admitv1alpha1.SessionAnswer {
 	default:
 		err = c.result(out)
 	}
+	method, req := c.request()
 	if err != nil {
-		out.Outcome = c.failure(err)
+		err = statusError(err, retrySafe(req))
+		out.Outcome = &admitv1alpha1.SessionAnswer_Failure{Failure: writeStatus(err)}
 	}
+	callLog{c.session.log}.ended(c.session.ctx, method, c.timer.began, err)
 	return out
 }
 
@@ -186,20 +187,6 @@ func (c *sessionCall) forwarded(out *admitv1alpha1.SessionAnswer) error {
 		return fmt.Errorf("decode the leader's answer: %w", err)
 	}
 	return nil
-}
-
-// failure is the status of a call that failed. Its cause goes into the log, as that of
-// any call does.
-func (c *sessionCall) failure(err error) *admitv1alpha1.SessionAnswer_Failure {
-	method, req := c.request()
-	err = statusError(err, retrySafe(req))
-	st := status.Convert(err)
-	level := slog.Level(logLevel(st.Code()))
-	c.session.log.Log(c.session.ctx, level, "a call of a session failed", "grpc_method", method, "grpc_code", st.Code().String(), "error", err)
-	p := st.Proto()
-	return &admitv1alpha1.SessionAnswer_Failure{Failure: &admitv1alpha1.CallStatus{
-		Code: p.GetCode(), Message: p.GetMessage(), Details: p.GetDetails(),
-	}}
 }
 
 // recovered makes a panic the failure of one call.

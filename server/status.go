@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 	"github.com/admitd/admit/raftstore"
 	"github.com/admitd/admit/server/forward"
 )
@@ -43,6 +45,12 @@ func statusError(err error, retrySafe bool) error {
 		return err
 	}
 	return &callError{sent: newStatus(err, retrySafe), cause: err}
+}
+
+// writeStatus is a status as an answer of a session holds it.
+func writeStatus(err error) *admitv1alpha1.CallStatus {
+	p := status.Convert(err).Proto()
+	return &admitv1alpha1.CallStatus{Code: p.GetCode(), Message: p.GetMessage(), Details: p.GetDetails()}
 }
 
 func newStatus(err error, retrySafe bool) *status.Status {
@@ -164,4 +172,25 @@ func build(code codes.Code, reason admitv1.ErrorReason, message string, metadata
 		return st
 	}
 	return full
+}
+
+// ending is what the log says of how a call ended, and how loudly.
+func ending(err error) (code string, level slog.Level) {
+	c := status.Code(err)
+	return c.String(), logLevel(c)
+}
+
+// logLevel is how loudly a call's end is told. A change of leader is a line of the
+// node's, and metrics count the calls that were refused over it: not one line each.
+func logLevel(code codes.Code) slog.Level {
+	switch code {
+	case codes.OK, codes.Canceled, codes.Unavailable:
+		return slog.LevelDebug
+	case codes.Internal, codes.Unknown, codes.DataLoss:
+		return slog.LevelError
+	case codes.Aborted, codes.ResourceExhausted:
+		return slog.LevelWarn
+	default:
+		return slog.LevelInfo
+	}
 }
