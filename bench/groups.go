@@ -58,7 +58,7 @@ func echoGroup(a *admitd.Admit) run.Group {
 			Peer:  run.Side{System: e, Does: "the same messages", Open: open(e.Target)},
 		}
 	}
-	inBatches := func(at calls.Target) system.Open { return calls.TokenBatches(at, 64) }
+	inBatches := func(at calls.Target) system.Open { return calls.PermitBatches(at, 64) }
 	return run.Group{
 		ID: "echo", Title: "What the wire costs",
 		Text: "The echo is a server of the same service that answers each call with the same messages, as long as a node's, and\n" +
@@ -69,7 +69,7 @@ func echoGroup(a *admitd.Admit) run.Group {
 			row("unary-256", "256 callers", permits, 256, 0.50, 0.65, calls.Permits),
 			row("unary-64", "64 callers", permits, 64, 0.33, 0.45, calls.Permits),
 			row("tokens-256", "256 callers", tokens, 256, 0, 0, calls.Tokens),
-			row("batch-16x64", "16 callers with 64 requests in a call", batches, 16, 0.22, 0.40, inBatches),
+			row("batch-16x64", "16 callers with 64 requests in a call", "BatchAcquire, BatchRelease", 16, 0.22, 0.40, inBatches),
 		},
 		Check: a.Check,
 	}

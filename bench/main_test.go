@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +44,8 @@ func TestEchoesTakeTurns(t *testing.T) {
 	res, err := plan.Run(t.Context(), run.Group{ID: "echo", Systems: []system.System{a, b}, Rows: []run.Row{
 		row("permits", calls.Permits),
 		row("tokens", calls.Tokens),
-		row("batches", func(at calls.Target) system.Open { return calls.TokenBatches(at, 5) }),
+		row("token batches", func(at calls.Target) system.Open { return calls.TokenBatches(at, 5) }),
+		row("permit batches", func(at calls.Target) system.Open { return calls.PermitBatches(at, 5) }),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +61,7 @@ func TestEchoesTakeTurns(t *testing.T) {
 			{"peer", len(r.Peer.Closed) + len(r.Peer.Open), r.Peer.Closed[0].Failed, r.Peer.Closed[0].Requests / r.Peer.Closed[0].Calls},
 		} {
 			want := int64(1)
-			if r.ID == "batches" {
+			if strings.HasSuffix(r.ID, "batches") {
 				want = 5
 			}
 			if s.samples != 6 || s.failed != 0 || s.each != want {

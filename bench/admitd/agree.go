@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/admitd/admit/bench/calls"
 	"github.com/admitd/admit/bench/result"
@@ -24,105 +23,111 @@ func with(addr string, do func(*grpc.ClientConn) error) error {
 	return errors.Join(do(conn), conn.Close())
 }
 
+// findLeader notes where the leader takes calls. A node that is alone leads.
 func (a *Admit) findLeader(ctx context.Context) error {
-	return with(a.api[0], func(conn *grpc.ClientConn) error {
-		resp, err := admitv1.NewClusterServiceClient(conn).ListMembers(ctx, &admitv1.ListMembersRequest{})
-		if err != nil {
-			return fmt.Errorf("ask for the leader: %w", err)
+	a.leader = a.api[0]
+	members, err := a.members(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if m.GetLeader() && m.GetGrpcAddr() != "" {
+			a.leader = m.GetGrpcAddr()
 		}
-		for _, m := range resp.GetMembers() {
-			if m.GetLeader() {
-				a.leader = m.GetGrpcAddr()
-			}
-		}
-		if a.leader == "" {
-			a.leader = a.api[0]
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
-// agreeLimit is how long replicas may take to have all of the log when nobody asks
+// agreeLimit is how long members may take to have all of the log when nobody asks
 // any more.
 const agreeLimit = 20 * time.Second
 
-// Check says whether the replicas are in the same place of the log and show the same
-// there, and whether more was given out than there was.
+// Check says whether all members have decided the same, and whether more was given
+// out than there is.
 func (a *Admit) Check(ctx context.Context) []result.Check {
-	agree := result.Check{What: a.Name() + ": all replicas run, have applied the same log and show the same pools"}
-	over := result.Check{What: a.Name() + ": no pool has more permits than its limit"}
-	pools, err := a.agree(ctx)
-	if err != nil {
+	agree := result.Check{What: a.Name() + ": all members have applied the same entries with the same decisions"}
+	if err := a.agree(ctx); err != nil {
 		agree.Wrong = err.Error()
 	}
-	for _, p := range pools {
-		if p.MaxActive != nil && p.GetActive() > p.GetMaxActive() {
-			over.Wrong = fmt.Sprintf("pool %s has %d of %d", p.GetPool(), p.GetActive(), p.GetMaxActive())
-		}
-	}
-	if len(pools) == 0 {
-		over.Wrong = "no pool was shown"
+	over := result.Check{What: a.Name() + ": no pool has more permits than its limit"}
+	if err := a.withinLimits(ctx); err != nil {
+		over.Wrong = err.Error()
 	}
 	return []result.Check{agree, over}
 }
 
-// agree waits until all replicas show the same at the same index.
-func (a *Admit) agree(ctx context.Context) ([]*admitv1.PoolHealth, error) {
+// agree waits until all members have the same digest at the same index.
+func (a *Admit) agree(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, agreeLimit)
 	defer cancel()
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
-	var pools []*admitv1.PoolHealth
 	err := errors.New("no time to ask them")
 	for ctx.Err() == nil {
-		shown, differ := a.compare(ctx)
+		members, differ := a.members(ctx)
 		if differ == nil {
-			return shown, nil
+			differ = same(members, a.nodes)
+		}
+		if differ == nil {
+			return nil
 		}
 		if ctx.Err() == nil {
-			pools, err = shown, differ
+			err = differ
 		}
 		select {
 		case <-again.C:
 		case <-ctx.Done():
 		}
 	}
-	return pools, err
+	return err
 }
 
-func (a *Admit) compare(ctx context.Context) ([]*admitv1.PoolHealth, error) {
-	var first *admitv1.QueueHealthResponse
-	for _, addr := range a.api {
-		resp, err := a.shown(ctx, addr)
+// same returns an error unless so many members have decided the same.
+func same(members []*admitv1.Member, nodes int) error {
+	if len(members) != nodes {
+		return fmt.Errorf("%d of %d members are there", len(members), nodes)
+	}
+	first := members[0]
+	for _, m := range members {
 		switch {
-		case err != nil:
-			return nil, err
-		case first == nil:
-			first = resp
-		case resp.GetLogIndex() != first.GetLogIndex():
-			return nil, fmt.Errorf("%s is at %d of the log, %s at %d", a.api[0], first.GetLogIndex(), addr, resp.GetLogIndex())
-		case !proto.Equal(resp, first):
-			return nil, fmt.Errorf("%s shows other pools at %d of the log than %s", addr, resp.GetLogIndex(), a.api[0])
+		case !m.GetReachable():
+			return fmt.Errorf("%s does not answer", m.GetNodeId())
+		case m.DecisionsDigest == nil:
+			return fmt.Errorf("%s tells no digest", m.GetNodeId())
+		case m.GetAppliedIndex() != first.GetAppliedIndex():
+			return fmt.Errorf("%s has applied %d, %s %d", first.GetNodeId(), first.GetAppliedIndex(), m.GetNodeId(), m.GetAppliedIndex())
+		case m.GetDecisionsDigest() != first.GetDecisionsDigest():
+			return fmt.Errorf("%s has decided otherwise than %s up to %d", m.GetNodeId(), first.GetNodeId(), m.GetAppliedIndex())
 		}
 	}
-	return first.GetPools(), nil
+	return nil
 }
 
-// shown is what a node has, but for what goes on with its clock.
-func (a *Admit) shown(ctx context.Context, addr string) (*admitv1.QueueHealthResponse, error) {
-	var resp *admitv1.QueueHealthResponse
-	err := with(addr, func(conn *grpc.ClientConn) (err error) {
-		resp, err = admitv1.NewStatusServiceClient(conn).QueueHealth(ctx, &admitv1.QueueHealthRequest{Stale: true})
+func (a *Admit) members(ctx context.Context) ([]*admitv1.Member, error) {
+	var resp *admitv1.ListMembersResponse
+	err := with(a.leader, func(conn *grpc.ClientConn) (err error) {
+		resp, err = admitv1.NewClusterServiceClient(conn).ListMembers(ctx, &admitv1.ListMembersRequest{})
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("ask %s how it stands: %w", addr, err)
+		return nil, fmt.Errorf("ask for the members: %w", err)
 	}
-	resp.Age, resp.ClusterTime = nil, nil
-	for _, p := range resp.GetPools() {
-		p.Buckets = nil
-	}
-	return resp, nil
+	return resp.GetMembers(), nil
+}
+
+func (a *Admit) withinLimits(ctx context.Context) error {
+	return with(a.leader, func(conn *grpc.ClientConn) error {
+		resp, err := admitv1.NewStatusServiceClient(conn).QueueHealth(ctx, &admitv1.QueueHealthRequest{})
+		if err != nil {
+			return fmt.Errorf("ask how the pools stand: %w", err)
+		}
+		for _, p := range resp.GetPools() {
+			if p.MaxActive != nil && p.GetActive() > p.GetMaxActive() {
+				return fmt.Errorf("pool %s has %d of %d", p.GetPool(), p.GetActive(), p.GetMaxActive())
+			}
+		}
+		return nil
+	})
 }
 
 // Answers returns what a caller is answered, for others to be as long.

@@ -3,15 +3,12 @@
 package calls
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/admitd/admit/bench/system"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
@@ -70,108 +67,4 @@ func granted(resp *admitv1.AcquireResponse) (*admitv1.Permit, error) {
 		return p, nil
 	}
 	return nil, fmt.Errorf("shed where there is room: %v", resp.GetDecision().GetShed())
-}
-
-// Permits opens callers that take a permit and give it back, each a request.
-func Permits(at Target) system.Open {
-	return func(_ context.Context, callers int) (system.Operation, error) {
-		c, err := dial(at())
-		return &permits{clients: c, held: make([]string, callers)}, err
-	}
-}
-
-type permits struct {
-	*clients
-	held []string // each caller's token
-}
-
-func (o *permits) Do(ctx context.Context, caller int) (int, error) {
-	if token := o.held[caller]; token != "" {
-		o.held[caller] = ""
-		_, err := o.of(caller).Release(ctx, &admitv1.ReleaseRequest{Token: token})
-		return 1, err
-	}
-	resp, err := o.of(caller).Acquire(ctx, &admitv1.AcquireRequest{Pool: Wide, Tenant: tenant(caller)})
-	if err != nil {
-		return 0, err
-	}
-	p, err := granted(resp)
-	if err != nil {
-		return 0, err
-	}
-	o.held[caller] = p.GetToken()
-	return 1, nil
-}
-
-// Close gives back what is held, so that the next round finds all free.
-func (o *permits) Close() error {
-	failed := make([]error, len(o.held)+1)
-	var all sync.WaitGroup
-	for caller, token := range o.held {
-		if token == "" {
-			continue
-		}
-		all.Go(func() {
-			_, failed[caller] = o.of(caller).Release(context.Background(), &admitv1.ReleaseRequest{Token: token})
-		})
-	}
-	all.Wait()
-	failed[len(o.held)] = o.clients.Close()
-	return errors.Join(failed...)
-}
-
-// Tokens opens callers that take a token of the pool's and of the tenant's bucket,
-// and no slot.
-func Tokens(at Target) system.Open {
-	return func(context.Context, int) (system.Operation, error) {
-		c, err := dial(at())
-		return &tokens{c}, err
-	}
-}
-
-type tokens struct{ *clients }
-
-func (o *tokens) Do(ctx context.Context, caller int) (int, error) {
-	resp, err := o.of(caller).Acquire(ctx, tokenRequest(caller))
-	if err != nil {
-		return 0, err
-	}
-	if _, err := granted(resp); err != nil {
-		return 0, err
-	}
-	return 1, nil
-}
-
-func tokenRequest(i int) *admitv1.AcquireRequest {
-	return &admitv1.AcquireRequest{Pool: Wide, Tenant: tenant(i), RateOnly: true}
-}
-
-// TokenBatches opens callers that take size tokens at a time, each a request.
-func TokenBatches(at Target, size int) system.Open {
-	return func(context.Context, int) (system.Operation, error) {
-		c, err := dial(at())
-		o := &tokenBatches{clients: c, req: &admitv1.BatchAcquireRequest{}}
-		for i := range size {
-			o.req.Requests = append(o.req.Requests, tokenRequest(i))
-		}
-		return o, err
-	}
-}
-
-type tokenBatches struct {
-	*clients
-	req *admitv1.BatchAcquireRequest // the same for all: it is only read
-}
-
-func (o *tokenBatches) Do(ctx context.Context, caller int) (int, error) {
-	resp, err := o.of(caller).BatchAcquire(ctx, o.req)
-	if err != nil {
-		return 0, err
-	}
-	for _, r := range resp.GetResults() {
-		if _, err := granted(r.GetResponse()); err != nil {
-			return 0, err
-		}
-	}
-	return len(resp.GetResults()), nil
 }

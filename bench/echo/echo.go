@@ -125,3 +125,13 @@ func (s *server) BatchAcquire(_ context.Context, req *admitv1.BatchAcquireReques
 	}
 	return resp, nil
 }
+
+func (s *server) BatchRelease(_ context.Context, req *admitv1.BatchReleaseRequest) (*admitv1.BatchReleaseResponse, error) {
+	resp := &admitv1.BatchReleaseResponse{}
+	for range req.GetRequests() {
+		resp.Results = append(resp.Results, &admitv1.BatchReleaseResult{
+			Result: &admitv1.BatchReleaseResult_Response{Response: s.release},
+		})
+	}
+	return resp, nil
+}
