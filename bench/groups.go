@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/admitd/admit/bench/admitd"
 	"github.com/admitd/admit/bench/calls"
@@ -15,8 +16,9 @@ import (
 	"github.com/admitd/admit/bench/system"
 )
 
-// groups are all that can be measured, in the order of the page.
-func groups(ctx context.Context, root, dir string) ([]run.Group, error) {
+// groups are all that can be measured, in the order of the page, in rounds of that
+// length.
+func groups(ctx context.Context, root, dir string, round time.Duration) ([]run.Group, error) {
 	built := filepath.Join(dir, "bin")
 	if err := os.MkdirAll(built, 0o755); err != nil {
 		return nil, fmt.Errorf("make a directory: %w", err)
@@ -32,6 +34,7 @@ func groups(ctx context.Context, root, dir string) ([]run.Group, error) {
 		redisGroup(admit(3)),
 		singleRedisGroup(admit(1)),
 		gubernatorGroup(admit(3)),
+		postgresGroup(admit(3), round),
 	}, nil
 }
 

@@ -101,7 +101,7 @@ func (o options) measure(ctx context.Context, kept *result.File, file string) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	groups, err := groups(ctx, o.root, dir)
+	groups, err := groups(ctx, o.root, dir, o.round)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,9 @@ func (l Closed) Run(ctx context.Context, op system.Operation) Outcome {
 	end := time.Now().Add(l.For)
 	return crowd(l.Callers, func(caller int, t *tally) {
 		for now := time.Now(); now.Before(end) && ctx.Err() == nil; now = time.Now() {
-			t.call(ctx, op, caller, now)
+			if !t.call(ctx, op, caller, now) {
+				return
+			}
 		}
 	})
 }

@@ -5,6 +5,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -47,19 +48,24 @@ type tally struct {
 	Outcome
 }
 
-// call makes one call and counts it, its latency from the moment since.
-func (t *tally) call(ctx context.Context, op system.Operation, caller int, since time.Time) {
+// call makes one call and counts it, its latency from the moment since. It returns
+// false where there is nothing more to ask for.
+func (t *tally) call(ctx context.Context, op system.Operation, caller int, since time.Time) bool {
 	n, err := op.Do(ctx, caller)
+	if errors.Is(err, system.ErrDrained) {
+		return false
+	}
 	if err != nil {
 		t.Failed++
 		if t.Failure == nil {
 			t.Failure = err
 		}
-		return
+		return true
 	}
 	t.Calls++
 	t.Requests += int64(n)
 	t.Took = append(t.Took, time.Since(since))
+	return true
 }
 
 // crowd runs so many callers and adds up what they counted.

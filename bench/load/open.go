@@ -32,7 +32,9 @@ func (l Open) Run(ctx context.Context, op system.Operation) Outcome {
 			}
 			intended := start.Add(due)
 			time.Sleep(time.Until(intended))
-			t.call(ctx, op, caller, intended)
+			if !t.call(ctx, op, caller, intended) {
+				return
+			}
 		}
 	})
 }

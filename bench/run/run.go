@@ -35,6 +35,9 @@ type Group struct {
 type Row struct {
 	ID, Title string
 	Callers   int
+	// OpenCallers is how many calls can be under way at half the rate. 0 means Callers,
+	// or 256 where that is more.
+	OpenCallers int
 	// Want, Stretch and MostP50 are as in result.Row.
 	Want, Stretch, MostP50 float64
 	Admit, Peer            Side
@@ -132,7 +135,7 @@ func (p *Plan) row(ctx context.Context, r Row) (result.Row, error) {
 	for round := range p.Rounds {
 		for _, t := range order(sides, round) {
 			half := result.Median(result.Of(t.res.Closed, func(s result.Sample) float64 { return float64(s.Calls) / s.Seconds })) / 2
-			s, err := t.measure(ctx, r.Callers, load.Open{Rate: half, Callers: max(openCallers, r.Callers), For: p.For})
+			s, err := t.measure(ctx, r.Callers, load.Open{Rate: half, Callers: r.openCallers(), For: p.For})
 			if err != nil {
 				return res, err
 			}
@@ -143,8 +146,12 @@ func (p *Plan) row(ctx context.Context, r Row) (result.Row, error) {
 	return res, nil
 }
 
-// openCallers is the least number of calls that may be under way in an open loop.
-const openCallers = 256
+func (r Row) openCallers() int {
+	if r.OpenCallers > 0 {
+		return r.OpenCallers
+	}
+	return max(r.Callers, 256)
+}
 
 func order(sides []*turn, round int) []*turn {
 	if round%2 == 0 {

@@ -2,7 +2,10 @@
 // and stopped, and the operations that callers ask of them.
 package system
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // System is servers under test. Start is called once and returns when they serve;
 // what Start made, Stop ends, also when Start failed.
@@ -28,6 +31,10 @@ type Operation interface {
 	// Close ends the operation's connections. No call is under way then.
 	Close() error
 }
+
+// ErrDrained is returned by Do where nothing is left to be asked for: the caller is
+// done, and nothing went wrong.
+var ErrDrained = errors.New("nothing is left")
 
 // Open makes an operation for so many callers.
 type Open func(ctx context.Context, callers int) (Operation, error)

@@ -1,0 +1,139 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/admitd/admit/bench/system"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+)
+
+// Backlog is due entries, of which some are claimed and more are scheduled.
+type Backlog struct {
+	at      Target
+	tenants int
+	// scheduled is how many there were ever, queued how many are not claimed.
+	scheduled, queued int64
+	// claimed are the tokens of those that are.
+	claimed []string
+}
+
+// NewBacklog returns an empty one of so many tenants.
+func NewBacklog(at Target, tenants int) *Backlog { return &Backlog{at: at, tenants: tenants} }
+
+const (
+	scheduleSize = 1000 // entries in a call
+	schedulers   = 4
+)
+
+// Fill has so many entries due and unclaimed: those that are claimed are done, and
+// others come.
+func (b *Backlog) Fill(entries int) func(context.Context) error {
+	return func(ctx context.Context) error {
+		c, err := dial(b.at())
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if err := c.giveBack(ctx, b.claimed); err != nil {
+			return err
+		}
+		b.claimed = nil
+		return b.Schedule(ctx, int64(entries)-b.queued)
+	}
+}
+
+// Schedule makes so many entries that are due at once.
+func (b *Backlog) Schedule(ctx context.Context, entries int64) error {
+	conn, err := grpc.NewClient(b.at(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return fmt.Errorf("dial %s: %w", b.at(), err)
+	}
+	defer conn.Close()
+	api := admitv1.NewDueWorkServiceClient(conn)
+	var next atomic.Int64
+	next.Store(b.scheduled)
+	end := b.scheduled + entries
+	failed := make([]error, schedulers)
+	var all sync.WaitGroup
+	for i := range schedulers {
+		all.Go(func() {
+			for failed[i] == nil {
+				from := next.Add(scheduleSize) - scheduleSize
+				if from >= end {
+					return
+				}
+				failed[i] = b.schedule(ctx, api, from, min(from+scheduleSize, end))
+			}
+		})
+	}
+	all.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	b.scheduled, b.queued = end, b.queued+entries
+	return nil
+}
+
+func (b *Backlog) schedule(ctx context.Context, api admitv1.DueWorkServiceClient, from, to int64) error {
+	req := &admitv1.ScheduleRequest{Pool: Due}
+	for i := from; i < to; i++ {
+		req.Entries = append(req.Entries, &admitv1.EntrySpec{
+			Tenant: fmt.Sprintf("tenant-%d", i%int64(b.tenants)), Key: fmt.Sprintf("entry-%d", i),
+		})
+	}
+	resp, err := api.Schedule(ctx, req)
+	if err != nil {
+		return fmt.Errorf("schedule: %w", err)
+	}
+	for _, r := range resp.GetResults() {
+		if r.GetStatus() != admitv1.ScheduleResult_STATUS_SCHEDULED {
+			return fmt.Errorf("an entry was not scheduled: %v", r)
+		}
+	}
+	return nil
+}
+
+// Claims opens callers that claim up to n entries at a time, each a request.
+func (b *Backlog) Claims(n int32) system.Open {
+	return func(_ context.Context, callers int) (system.Operation, error) {
+		c, err := dial(b.at())
+		return &claims{clients: c, backlog: b, n: n, claimed: make([][]string, callers)}, err
+	}
+}
+
+type claims struct {
+	*clients
+	backlog *Backlog
+	n       int32
+	claimed [][]string // each caller's tokens
+}
+
+func (o *claims) Do(ctx context.Context, caller int) (int, error) {
+	resp, err := o.of(caller).NextDue(ctx, &admitv1.NextDueRequest{Pool: Due, MaxItems: o.n})
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range resp.GetClaims() {
+		o.claimed[caller] = append(o.claimed[caller], c.GetPermit().GetToken())
+	}
+	if len(resp.GetClaims()) == 0 {
+		return 0, system.ErrDrained
+	}
+	return len(resp.GetClaims()), nil
+}
+
+// Close tells the backlog what is claimed.
+func (o *claims) Close() error {
+	for _, tokens := range o.claimed {
+		o.backlog.claimed = append(o.backlog.claimed, tokens...)
+		o.backlog.queued -= int64(len(tokens))
+	}
+	return o.clients.Close()
+}
