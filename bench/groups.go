@@ -35,6 +35,7 @@ func groups(ctx context.Context, root, dir string, round time.Duration) ([]run.G
 		singleRedisGroup(admit(1)),
 		gubernatorGroup(admit(3)),
 		postgresGroup(admit(3), round),
+		raftGroup(admit(3)),
 	}, nil
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/admitd/admit/bench/echo"
 	"github.com/admitd/admit/bench/machine"
+	"github.com/admitd/admit/bench/rawraft"
 	"github.com/admitd/admit/bench/report"
 	"github.com/admitd/admit/bench/result"
 	"github.com/admitd/admit/bench/run"
@@ -31,7 +32,8 @@ import (
 
 // servers are what this program also is, in processes of their own.
 var servers = map[string]func(args []string) error{
-	echo.Server: echo.Serve,
+	echo.Server:    echo.Serve,
+	rawraft.Server: rawraft.Serve,
 }
 
 func main() {

@@ -5,6 +5,7 @@ import (
 	"github.com/admitd/admit/bench/calls"
 	"github.com/admitd/admit/bench/etcd"
 	"github.com/admitd/admit/bench/gubernator"
+	"github.com/admitd/admit/bench/rawraft"
 	"github.com/admitd/admit/bench/redis"
 	"github.com/admitd/admit/bench/run"
 	"github.com/admitd/admit/bench/system"
@@ -101,6 +102,23 @@ func gubernatorGroup(a *admitd.Admit) run.Group {
 			row("gubernator-64", "64 callers", 64, 0, 0),
 			row("gubernator-256", "256 callers", 256, 1.5, 2),
 		},
+		Check: a.Check,
+	}
+}
+
+func raftGroup(a *admitd.Admit) run.Group {
+	r := &rawraft.Raft{}
+	return run.Group{
+		ID: "raft", Title: "One caller",
+		Text: "What one caller waits for beside what a commit takes in the library that admit replicates with: an entry that means\n" +
+			"nothing, with the same log store on three nodes, asked for within the leader's own process. Its leader is the\n" +
+			"process that asks, so that its processor time is that of both.",
+		Systems: []system.System{a, r},
+		Rows: []run.Row{{
+			ID: "one-caller", Title: "one caller", Callers: 1, MostP50: 1.5,
+			Admit: run.Side{System: a, Does: permits, Open: calls.Permits(a.Target)},
+			Peer:  run.Side{System: r, Does: "commit", Open: r.Commit},
+		}},
 		Check: a.Check,
 	}
 }
