@@ -36,6 +36,7 @@ func groups(ctx context.Context, root, dir string, round time.Duration) ([]run.G
 		gubernatorGroup(admit(3)),
 		postgresGroup(admit(3), round),
 		raftGroup(admit(3)),
+		shedGroup(admit(3)),
 	}, nil
 }
 

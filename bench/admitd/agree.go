@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/admitd/admit/bench/calls"
 	"github.com/admitd/admit/bench/result"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
@@ -128,23 +127,4 @@ func (a *Admit) withinLimits(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// Answers returns what a caller is answered, for others to be as long.
-func (a *Admit) Answers(ctx context.Context) (*admitv1.AcquireResponse, *admitv1.ReleaseResponse, error) {
-	var acquired *admitv1.AcquireResponse
-	var released *admitv1.ReleaseResponse
-	err := with(a.leader, func(conn *grpc.ClientConn) (err error) {
-		api := admitv1.NewAdmissionServiceClient(conn)
-		acquired, err = api.Acquire(ctx, &admitv1.AcquireRequest{Pool: calls.Wide, Tenant: "tenant-000"})
-		if err != nil {
-			return fmt.Errorf("acquire: %w", err)
-		}
-		released, err = api.Release(ctx, &admitv1.ReleaseRequest{Token: acquired.GetDecision().GetPermit().GetToken()})
-		if err != nil {
-			return fmt.Errorf("release: %w", err)
-		}
-		return nil
-	})
-	return acquired, released, err
 }

@@ -13,11 +13,20 @@ import (
 )
 
 // The pools of the policy that admit runs with: Wide has room for all, Narrow for
-// next to none, and Due is for due work.
+// next to none and Full for one, and Due is for due work.
 const (
 	Wide   = "wide"
 	Narrow = "narrow"
+	Full   = "full"
 	Due    = "due"
+)
+
+// What Narrow has: permits at once, and tokens of its bucket, which come back so many
+// in a second.
+const (
+	NarrowActive   = 8
+	NarrowCapacity = 50
+	NarrowRefill   = 50
 )
 
 // tenants is how many tenants the callers stand for, dealt out in turn.

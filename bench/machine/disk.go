@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -46,4 +48,28 @@ func MeasureFlush(dir string) (Flush, error) {
 	}
 	slices.Sort(took)
 	return Flush{P50: took[flushes/2], P99: took[flushes*99/100]}, nil
+}
+
+var writtenBytes = regexp.MustCompile(`(?m)^write_bytes: (\d+)$`)
+
+// Written is how many bytes the processes had written to a disk.
+func Written(ids []int) (int64, error) {
+	var sum int64
+	for _, id := range ids {
+		file := fmt.Sprintf("/proc/%d/io", id)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return 0, fmt.Errorf("look at what a process wrote: %w", err)
+		}
+		found := writtenBytes.FindSubmatch(text)
+		if found == nil {
+			return 0, fmt.Errorf("%s does not tell what was written", file)
+		}
+		n, err := strconv.ParseInt(string(found[1]), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read %s: %w", file, err)
+		}
+		sum += n
+	}
+	return sum, nil
 }

@@ -1,7 +1,9 @@
 package machine
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -48,6 +50,32 @@ func TestFlushIsMeasured(t *testing.T) {
 	}
 	if f.P50 <= 0 || f.P99 < f.P50 {
 		t.Errorf("a flush took %v, and one in a hundred %v", f.P50, f.P99)
+	}
+}
+
+func TestWrittenCountsWhatGoesToTheDisk(t *testing.T) {
+	ids := []int{os.Getpid()}
+	before, err := Written(ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 1 << 20
+	if _, err := f.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	after, err := Written(ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after-before < size {
+		t.Errorf("%d bytes of %d were counted", after-before, size)
 	}
 }
 
