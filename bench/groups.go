@@ -73,6 +73,7 @@ func echoGroup(a *admitd.Admit) run.Group {
 		Rows: []run.Row{
 			row("unary-256", "256 callers", permits, 256, 0.50, 0.65, calls.Permits),
 			row("unary-64", "64 callers", permits, 64, 0.33, 0.45, calls.Permits),
+			row("session-1024", "1,024 callers on one stream", "Session: "+permits, 1024, 0.50, 0.65, calls.SessionPermits),
 			row("tokens-256", "256 callers", tokens, 256, 0, 0, calls.Tokens),
 			row("batch-16x64", "16 callers with 64 requests in a call", "BatchAcquire, BatchRelease", 16, 0.22, 0.40, inBatches),
 		},

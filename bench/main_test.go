@@ -43,6 +43,7 @@ func TestEchoesTakeTurns(t *testing.T) {
 	plan := &run.Plan{Rounds: 3, For: 30 * time.Millisecond, Dir: t.TempDir(), Log: t.Output()}
 	res, err := plan.Run(t.Context(), run.Group{ID: "echo", Systems: []system.System{a, b}, Rows: []run.Row{
 		row("permits", calls.Permits),
+		row("session", calls.SessionPermits),
 		row("tokens", calls.Tokens),
 		row("token batches", func(at calls.Target) system.Open { return calls.TokenBatches(at, 5) }),
 		row("permit batches", func(at calls.Target) system.Open { return calls.PermitBatches(at, 5) }),

@@ -44,7 +44,6 @@ func shedGroup(a *admitd.Admit) run.Group {
 				over.Wrong = err.Error()
 			}
 			part := fact("part of the requests that was shed", "", ledger.ShedPart())
-			part.Least = bound(0.99)
 			facts, err := logGrowth(ctx, a, p)
 			return append([]result.Fact{part}, facts...), []result.Check{over}, err
 		},

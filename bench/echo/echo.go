@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net"
-	"os"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -78,60 +77,4 @@ func listens(ctx context.Context, addr string) error {
 		err = conn.Close()
 	}
 	return err
-}
-
-// Serve runs the echo: args are the address and the two answers.
-func Serve(args []string) error {
-	s := &server{acquire: &admitv1.AcquireResponse{}, release: &admitv1.ReleaseResponse{}}
-	for i, m := range []proto.Message{s.acquire, s.release} {
-		bytes, err := base64.StdEncoding.DecodeString(args[i+1])
-		if err != nil {
-			return fmt.Errorf("read an answer: %w", err)
-		}
-		if err := proto.Unmarshal(bytes, m); err != nil {
-			return fmt.Errorf("read an answer: %w", err)
-		}
-	}
-	l, err := net.Listen("tcp", args[0])
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	g := grpc.NewServer()
-	admitv1.RegisterAdmissionServiceServer(g, s)
-	fmt.Fprintln(os.Stderr, "listening on", l.Addr())
-	return g.Serve(l)
-}
-
-type server struct {
-	admitv1.UnimplementedAdmissionServiceServer
-	acquire *admitv1.AcquireResponse
-	release *admitv1.ReleaseResponse
-}
-
-func (s *server) Acquire(context.Context, *admitv1.AcquireRequest) (*admitv1.AcquireResponse, error) {
-	return s.acquire, nil
-}
-
-func (s *server) Release(context.Context, *admitv1.ReleaseRequest) (*admitv1.ReleaseResponse, error) {
-	return s.release, nil
-}
-
-func (s *server) BatchAcquire(_ context.Context, req *admitv1.BatchAcquireRequest) (*admitv1.BatchAcquireResponse, error) {
-	resp := &admitv1.BatchAcquireResponse{}
-	for range req.GetRequests() {
-		resp.Results = append(resp.Results, &admitv1.BatchAcquireResult{
-			Result: &admitv1.BatchAcquireResult_Response{Response: s.acquire},
-		})
-	}
-	return resp, nil
-}
-
-func (s *server) BatchRelease(_ context.Context, req *admitv1.BatchReleaseRequest) (*admitv1.BatchReleaseResponse, error) {
-	resp := &admitv1.BatchReleaseResponse{}
-	for range req.GetRequests() {
-		resp.Results = append(resp.Results, &admitv1.BatchReleaseResult{
-			Result: &admitv1.BatchReleaseResult_Response{Response: s.release},
-		})
-	}
-	return resp, nil
 }

@@ -1,0 +1,135 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/admitd/admit/bench/system"
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
+)
+
+// SessionPermits opens callers that take a permit and give it back, all on one session:
+// what they ask at the same time goes out in one message.
+func SessionPermits(at Target) system.Open {
+	return func(ctx context.Context, callers int) (system.Operation, error) {
+		conn, err := grpc.NewClient(at(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			return nil, fmt.Errorf("dial %s: %w", at(), err)
+		}
+		ctx, end := context.WithCancelCause(context.WithoutCancel(ctx))
+		stream, err := admitv1alpha1.NewSessionServiceClient(conn).Session(ctx)
+		if err != nil {
+			end(nil)
+			return nil, errors.Join(fmt.Errorf("open a session: %w", err), conn.Close())
+		}
+		o := &session{
+			conn: conn, stream: stream, ctx: ctx, end: end,
+			calls: make(chan *admitv1alpha1.SessionCall, callers), closed: make(chan struct{}),
+			held: make([]string, callers),
+		}
+		for range callers {
+			o.answers = append(o.answers, make(chan *admitv1alpha1.SessionAnswer, 1))
+		}
+		o.loops.Go(o.send)
+		o.loops.Go(o.receive)
+		return o, nil
+	}
+}
+
+type session struct {
+	conn   *grpc.ClientConn
+	stream grpc.BidiStreamingClient[admitv1alpha1.SessionRequest, admitv1alpha1.SessionResponse]
+	// ctx is the stream's; its cause says why it has ended.
+	ctx    context.Context
+	end    context.CancelCauseFunc
+	loops  sync.WaitGroup
+	calls  chan *admitv1alpha1.SessionCall
+	closed chan struct{}
+	// answers and held are each caller's; a call's id is its caller's number and one.
+	answers []chan *admitv1alpha1.SessionAnswer
+	held    []string
+}
+
+func (o *session) Do(ctx context.Context, caller int) (int, error) {
+	call := &admitv1alpha1.SessionCall{Id: uint64(caller) + 1}
+	token := o.held[caller]
+	o.held[caller] = ""
+	if token != "" {
+		call.Request = &admitv1alpha1.SessionCall_Release{Release: &admitv1.ReleaseRequest{Token: token}}
+	} else {
+		call.Request = &admitv1alpha1.SessionCall_Acquire{Acquire: &admitv1.AcquireRequest{Pool: Wide, Tenant: tenant(caller)}}
+	}
+	o.calls <- call
+	var answer *admitv1alpha1.SessionAnswer
+	select {
+	case answer = <-o.answers[caller]:
+	case <-o.ctx.Done():
+		return 0, context.Cause(o.ctx)
+	}
+	if f := answer.GetFailure(); f != nil {
+		return 0, fmt.Errorf("code %d: %s", f.GetCode(), f.GetMessage())
+	}
+	if token != "" {
+		return 1, nil
+	}
+	p, err := granted(answer.GetAcquire())
+	o.held[caller] = p.GetToken()
+	return 1, err
+}
+
+// messageSize is the most calls in a message.
+const messageSize = 1000
+
+// send sends what is asked, as much of it at a time as there is.
+func (o *session) send() {
+	for {
+		req := &admitv1alpha1.SessionRequest{}
+		select {
+		case call := <-o.calls:
+			req.Calls = append(req.Calls, call)
+		case <-o.closed:
+			return
+		}
+		for more := true; more && len(req.Calls) < messageSize; {
+			select {
+			case call := <-o.calls:
+				req.Calls = append(req.Calls, call)
+			default:
+				more = false
+			}
+		}
+		if err := o.stream.Send(req); err != nil {
+			o.end(fmt.Errorf("send: %w", err))
+			return
+		}
+	}
+}
+
+// receive hands answers to their callers until the session ends.
+func (o *session) receive() {
+	for {
+		resp, err := o.stream.Recv()
+		if err != nil {
+			o.end(fmt.Errorf("receive: %w", err))
+			return
+		}
+		for _, a := range resp.GetAnswers() {
+			o.answers[a.GetId()-1] <- a
+		}
+	}
+}
+
+// Close ends the session, and gives back what is held.
+func (o *session) Close() error {
+	close(o.closed)
+	o.end(nil)
+	o.loops.Wait()
+	c := &clients{conns: []*grpc.ClientConn{o.conn}, stubs: []admitv1.AdmissionServiceClient{admitv1.NewAdmissionServiceClient(o.conn)}}
+	return errors.Join(c.giveBack(context.Background(), o.held), c.Close())
+}
