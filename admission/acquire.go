@@ -35,8 +35,8 @@ func (s *State) recall(a *ask, now Instant) bool {
 	if w := s.waitersByID.get(requestKey{d.tenant.pool.num, d.tenant.id, id}); w != nil {
 		if w.digest != a.op.digest() {
 			a.result.Err = requestMismatch()
-		} else if a.result.Decision.Waiter = w.key; a.op.MaxWait == 0 {
-			a.result.Decision = s.refusalOf(w)
+		} else {
+			a.result.Decision.Waiter = w.key
 		}
 		return true
 	}
@@ -165,6 +165,7 @@ func (s *State) Decide(at Instant, op *Acquire) *AcquireResult {
 	at = max(at, s.t)
 	a, res := s.hear(op, at)
 	if a == nil {
+		s.foresee(res, op, at)
 		return res
 	}
 	t := a.demand.tenant

@@ -131,8 +131,10 @@ func (s *State) decide(ops []Op, results []Result) {
 			results[i] = res
 			if a != nil {
 				s.contest(a.demand.tenant.pool).ask(s, a)
-			} else if w := s.waiter(res.Decision.Waiter); w != nil {
+			} else if w := s.waiter(res.Decision.Waiter); w != nil && op.MaxWait > 0 {
 				s.attach(w, op.MaxWait)
+			} else if w != nil {
+				s.lookIn(w)
 			}
 		case *NextDue:
 			q, res := s.attend(op)
@@ -159,6 +161,7 @@ func (s *State) decide(ops []Op, results []Result) {
 		clear(c.echoes)
 	}
 	s.contests = s.contests[:0]
+	s.endGlances(ops, results)
 }
 
 // ask adds an Acquire, with what waits behind it. One with the request id of one

@@ -116,6 +116,7 @@ func (n *naive) dispatch(ops []admission.Op, results []admission.Result) {
 			}
 		}
 	}
+	n.endGlances(ops, results)
 }
 
 // line gives the Acquires of an entry their places behind all that waits.

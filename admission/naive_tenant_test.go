@@ -92,16 +92,21 @@ func (n *naive) forgetIdle(p *naivePool) {
 		if !t.known || t.idleAt == 0 || t.idleAt > n.t {
 			continue
 		}
-		ahead := slices.ContainsFunc(t.demands, func(d *naiveDemand) bool {
-			orders := p.lane(d.lane).orders
-			return d.tags[entitled] > orders[entitled].floor || d.tags[borrowing] > orders[borrowing].floor
-		})
+		ahead := p.ahead(t)
 		if t.known = ahead; ahead {
 			t.idleAt = n.t.Add(time.Second)
 		} else {
 			t.demands = nil // parts of a tag's unit, too
 		}
 	}
+}
+
+// ahead says whether a tag of a tenant is above its floor.
+func (p *naivePool) ahead(t *naiveTenant) bool {
+	return slices.ContainsFunc(t.demands, func(d *naiveDemand) bool {
+		orders := p.lane(d.lane).orders
+		return d.tags[entitled] > orders[entitled].floor || d.tags[borrowing] > orders[borrowing].floor
+	})
 }
 
 // strangers counts the known tenants of which the pool has no word.
@@ -150,8 +155,11 @@ func (n *naive) closed(p *naivePool, tenant, lane string) []naiveLimit {
 // back is after how long the pool lets a tenant in that comes back after a time: by
 // then it may be forgotten, and new.
 func (n *naive) back(p *naivePool, t *naiveTenant, lane string, after time.Duration) time.Duration {
-	if after == admission.Absent || !t.known || p.named(t.id) || t.idleAt == 0 || t.idleAt > n.t.Add(after) {
+	if after == admission.Absent || !t.known || p.named(t.id) || t.idleAt == 0 || t.idleAt > n.t.Add(after) || p.ahead(t) {
 		return after
+	}
+	if p.strangers()-1 >= p.part(lane, p.policy.Limits.Tenants) {
+		return admission.Absent
 	}
 	most := p.policy.Limits.NewTenantsPerSecond
 	return max(after, p.newcomers.wait(p.newcomerTerms(), n.t, 1, most-p.part(lane, most)))

@@ -38,6 +38,7 @@ type naive struct {
 	granted uint32 // permits and places in line
 	calls   []*naiveCall
 	ends    []admission.WaitEnd
+	glances []naiveGlance
 }
 
 // naivePool is a pool. Its tenants are never dropped; one that the rules would

@@ -70,15 +70,49 @@ func (n *naive) attach(p *naivePool, op *admission.Acquire, res *admission.Acqui
 			res.Err = mismatch()
 			return true
 		}
-		if op.MaxWait == 0 {
-			res.Decision.Shed = n.shed(w.d.lane, n.waiterLimits(w, n.t), n.t)
-			return true
+		if op.MaxWait == 0 && w.detached != 0 {
+			n.glances = append(n.glances, naiveGlance{w, w.detached})
 		}
 		w.detached, w.until = 0, max(w.until, n.leaseNow().Add(op.MaxWait))
 		res.Decision.Waiter = w.key
 		return true
 	}
 	return false
+}
+
+// naiveGlance is a place in line that somebody looked in at who does not wait.
+type naiveGlance struct {
+	w        *naiveWaiter
+	detached admission.Instant
+}
+
+// endGlances tells who would not wait what came of his place.
+func (n *naive) endGlances(ops []admission.Op, results []admission.Result) {
+	for i, op := range ops {
+		a, ok := op.(*admission.Acquire)
+		if !ok || a.MaxWait > 0 {
+			continue
+		}
+		d := &results[i].(*admission.AcquireResult).Decision
+		for _, w := range n.waiters {
+			if w.key == d.Waiter {
+				*d = n.refusal(w).Decision
+			}
+		}
+		for _, end := range n.ends {
+			if end.Waiter == d.Waiter {
+				*d = end.Result.Decision
+				d.Replayed = d.Shed == nil
+			}
+		}
+	}
+	for _, g := range n.glances {
+		g.w.detached = g.detached
+	}
+	n.glances = nil
+	for _, p := range n.pools {
+		n.seat(p)
+	}
 }
 
 // detachAll is for a new term: whoever listened asked another leader.
@@ -111,13 +145,7 @@ func (n *naive) endWaits() {
 	}
 	over := deleteIf(n.waiters, func(w *naiveWaiter) bool { return ends(w) > now })
 	slices.SortStableFunc(over, func(a, b *naiveWaiter) int { return cmp.Compare(ends(a), ends(b)) })
-	told := make([]*admission.AcquireResult, len(over))
-	for i, w := range over {
-		told[i] = n.refusal(w)
-	}
-	for i, w := range over {
-		n.end(w, told[i])
-	}
+	n.endTogether(over)
 	for _, p := range n.pools {
 		n.seat(p)
 	}
@@ -139,8 +167,17 @@ func (n *naive) review(p *naivePool) {
 		own := n.limits(p, w.op.Tenant, w.d.lane, wantOf(w.op), n.t)
 		return answered(append(own, n.duplicates(p, w.op, n.t)...))
 	})
-	for _, w := range lost {
-		n.endShed(w)
+	n.endTogether(lost)
+}
+
+// endTogether ends waits, all told what held them before any ends.
+func (n *naive) endTogether(all []*naiveWaiter) {
+	told := make([]*admission.AcquireResult, len(all))
+	for i, w := range all {
+		told[i] = n.refusal(w)
+	}
+	for i, w := range all {
+		n.end(w, told[i])
 	}
 }
 

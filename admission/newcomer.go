@@ -58,10 +58,14 @@ func (t *tenant) closedTo(l *lane, now Instant) (doors []closedDoor) {
 }
 
 // returnsAt returns when the pool lets the tenant in that asks again at that moment.
-// One that is idle is forgotten by then, and new.
+// One that is idle is forgotten by then, and new: where there are too many already its
+// place is not foretold.
 func (t *tenant) returnsAt(l *lane, at Instant) Instant {
-	if at == never || !t.known() || !t.strange() || t.row.idleAt == 0 || t.row.idleAt > at {
+	if at == never || !t.known() || !t.strange() || t.row.idleAt == 0 || t.row.idleAt > at || t.ahead() {
 		return at
+	}
+	if t.pool.strangers-1 >= l.partOf(t.pool.limits.Tenants) {
+		return never
 	}
 	spec := t.pool.newcomers
 	return max(at, t.pool.newTenants.readyAt(spec, 1, spec.capacity-l.partOf(spec.capacity)))

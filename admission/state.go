@@ -59,6 +59,8 @@ type State struct {
 	stirred []*class
 	// contests are those of the entry that is being applied.
 	contests []contest
+	// glances are those that looked in where nobody listened.
+	glances []glance
 }
 
 // rows are the copy-on-write trees, sorted by key.

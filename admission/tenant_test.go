@@ -102,3 +102,21 @@ func TestIdleTenantsMakeRoomForNewOnes(t *testing.T) {
 	s.wait(time.Hour)
 	s.granted("b")
 }
+
+// Whom the pool forgets before its tokens come is told no time where its place would be
+// another's by then.
+func TestWhoLosesItsPlaceIsToldNoTime(t *testing.T) {
+	policy := PoolPolicy{Buckets: perSecond(ScopePool, 1), Limits: LimitsPolicy{Tenants: 3}}
+	s := tell(t, policy)
+	for _, tenant := range []string{"a", "b"} {
+		s.granted(tenant)
+		s.wait(time.Second)
+	}
+	s.release(s.granted("c").Token)
+	want(t, "comes back in time", s.shed("c", PoolRate).RetryAfter, time.Second)
+	policy.Limits.Tenants = 2
+	s.put(policy)
+	want(t, "comes back too late", s.shed("c", PoolRate).RetryAfter, Absent)
+	s.wait(time.Second)
+	s.shed("c", Cardinality)
+}

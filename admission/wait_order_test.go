@@ -86,3 +86,28 @@ func TestWaitsThatEndTogetherAreToldWhatHeldThem(t *testing.T) {
 		want(t, "what held "+end.Tenant, end.Result.Decision.Shed.Reason, PoolRate)
 	}
 }
+
+// Who asks again for what is in line, and would not wait, is told what the entry came
+// to: what it had at the entry's begin may be given to it in the same one.
+func TestWhoLooksInIsToldWhatCameOfHisPlace(t *testing.T) {
+	try := func(wait time.Duration) *Acquire {
+		return &Acquire{Pool: "p", Tenant: "a", Cost: 1, RequestID: "id", MaxWait: wait}
+	}
+	for _, away := range []bool{false, true} {
+		s := tell(t, PoolPolicy{MaxActive: 1})
+		holder := s.granted("x")
+		first := s.acquire(try(time.Minute))
+		if away {
+			s.do(Detach{Waiter: first.Waiter})
+		}
+		if told := s.acquire(try(0)); told.Shed == nil || told.Shed.Reason != PoolCap {
+			t.Errorf("while it is held (away %t): %+v", away, told)
+		}
+		want(t, "its place is kept", s.waiter(first.Waiter) != nil, true)
+		results := s.do(&Release{Token: holder.Token, Outcome: OutcomeDone, ActualCost: Absent, RetryAfter: Absent}, try(0))
+		told := results[1].(*AcquireResult).Decision
+		if told.Permit.State != PermitLive || !told.Replayed {
+			t.Errorf("once it is free (away %t): %+v", away, told)
+		}
+	}
+}
