@@ -12,6 +12,8 @@ import (
 	"github.com/admitd/admit/bench/admitd"
 	"github.com/admitd/admit/bench/calls"
 	"github.com/admitd/admit/bench/echo"
+	"github.com/admitd/admit/bench/overload"
+	"github.com/admitd/admit/bench/result"
 	"github.com/admitd/admit/bench/run"
 	"github.com/admitd/admit/bench/system"
 )
@@ -37,6 +39,7 @@ func groups(ctx context.Context, root, dir string, round time.Duration) ([]run.G
 		postgresGroup(admit(3), round),
 		raftGroup(admit(3)),
 		shedGroup(admit(3)),
+		overloadGroup(admit(1).OnCore(overload.ServerCore)),
 	}, nil
 }
 
@@ -76,6 +79,19 @@ func echoGroup(a *admitd.Admit) run.Group {
 			row("session-1024", "1,024 callers on one stream", "Session: "+permits, 1024, 0.50, 0.65, calls.SessionPermits),
 			row("tokens-256", "256 callers", tokens, 256, 0, 0, calls.Tokens),
 			row("batch-16x64", "16 callers with 64 requests in a call", "BatchAcquire, BatchRelease", 16, 0.22, 0.40, inBatches),
+		},
+		Check: a.Check,
+	}
+}
+
+func overloadGroup(a *admitd.Admit) run.Group {
+	return run.Group{
+		ID: "overload", Title: "Asked for too much",
+		Text: "One node is kept to one core and asked from another for three times what it can do, by callers that wait half a second\n" +
+			"for a permit. A quiet tenant asks 50 times in a second meanwhile.",
+		Systems: []system.System{a},
+		Measure: func(ctx context.Context, p *run.Plan) ([]result.Fact, []result.Check, error) {
+			return overload.Measure(ctx, p, a, a.Target)
 		},
 		Check: a.Check,
 	}

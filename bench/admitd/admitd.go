@@ -40,6 +40,7 @@ type Admit struct {
 	programs  Programs
 	nodes     int
 	commit    string
+	core      string   // to which the nodes are kept, or empty
 	api       []string // addresses of the nodes
 	leader    string
 	processes system.Processes
@@ -48,6 +49,12 @@ type Admit struct {
 // New returns admit with so many nodes. The commit is what its version is told as.
 func New(programs Programs, nodes int, commit string) *Admit {
 	return &Admit{programs: programs, nodes: nodes, commit: commit}
+}
+
+// OnCore keeps the nodes to that core.
+func (a *Admit) OnCore(core int) *Admit {
+	a.core = strconv.Itoa(core)
+	return a
 }
 
 func (a *Admit) Name() string {
@@ -91,7 +98,7 @@ func (a *Admit) Start(ctx context.Context, dir string) error {
 				"--bootstrap-expect", strconv.Itoa(a.nodes), "--peer-ca", filepath.Join(certs, "ca.crt"),
 				"--peer-cert", filepath.Join(certs, nodeName(i)+".crt"), "--peer-key", filepath.Join(certs, nodeName(i)+".key"))
 		}
-		p, err := system.StartProcess(data+".log", exec.Command(a.programs.path("admitd"), args...))
+		p, err := system.StartProcess(data+".log", a.command(args))
 		if err != nil {
 			return err
 		}
@@ -103,6 +110,14 @@ func (a *Admit) Start(ctx context.Context, dir string) error {
 		}
 	}
 	return a.findLeader(ctx)
+}
+
+func (a *Admit) command(args []string) *exec.Cmd {
+	program := a.programs.path("admitd")
+	if a.core != "" {
+		return exec.Command("taskset", append([]string{"-c", a.core, program}, args...)...)
+	}
+	return exec.Command(program, args...)
 }
 
 func nodeName(i int) string { return fmt.Sprintf("node-%d", i+1) }

@@ -63,7 +63,8 @@ type Plan struct {
 	Log io.Writer
 }
 
-func (p *Plan) say(format string, args ...any) { fmt.Fprintf(p.Log, format+"\n", args...) }
+// Say tells what is being done.
+func (p *Plan) Say(format string, args ...any) { fmt.Fprintf(p.Log, format+"\n", args...) }
 
 // Run measures the group.
 func (p *Plan) Run(ctx context.Context, g Group) (res result.Group, err error) {
@@ -80,7 +81,7 @@ func (p *Plan) Run(ctx context.Context, g Group) (res result.Group, err error) {
 	}
 	for i, s := range g.Systems {
 		defer func() { err = errors.Join(err, s.Stop()) }()
-		p.say("%s: starting %s", g.ID, s.Name())
+		p.Say("%s: starting %s", g.ID, s.Name())
 		home := filepath.Join(dir, fmt.Sprint(i))
 		if err := os.MkdirAll(home, 0o755); err != nil {
 			return res, fmt.Errorf("make a directory: %w", err)
@@ -129,7 +130,7 @@ func (p *Plan) row(ctx context.Context, r Row) (result.Row, error) {
 				return res, err
 			}
 			t.res.Closed = append(t.res.Closed, s)
-			p.say("%s: %s: %.0f requests/s, p50 %.0f µs, %.2f cores", r.ID, t.System.Name(), s.Rate(), s.P50, s.BusyCores())
+			p.Say("%s: %s: %.0f requests/s, p50 %.0f µs, %.2f cores", r.ID, t.System.Name(), s.Rate(), s.P50, s.BusyCores())
 		}
 	}
 	for round := range p.Rounds {
@@ -140,7 +141,7 @@ func (p *Plan) row(ctx context.Context, r Row) (result.Row, error) {
 				return res, err
 			}
 			t.res.Open = append(t.res.Open, s)
-			p.say("%s: %s: at half of it p50 %.0f µs, p99 %.0f µs", r.ID, t.System.Name(), s.P50, s.P99)
+			p.Say("%s: %s: at half of it p50 %.0f µs, p99 %.0f µs", r.ID, t.System.Name(), s.P50, s.P99)
 		}
 	}
 	return res, nil
