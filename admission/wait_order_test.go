@@ -103,7 +103,7 @@ func TestWhoLooksInIsToldWhatCameOfHisPlace(t *testing.T) {
 		if told := s.acquire(try(0)); told.Shed == nil || told.Shed.Reason != PoolCap {
 			t.Errorf("while it is held (away %t): %+v", away, told)
 		}
-		want(t, "its place is kept", s.waiter(first.Waiter) != nil, true)
+		want(t, "somebody listens", s.waiter(first.Waiter).attached(), !away)
 		results := s.do(&Release{Token: holder.Token, Outcome: OutcomeDone, ActualCost: Absent, RetryAfter: Absent}, try(0))
 		told := results[1].(*AcquireResult).Decision
 		if told.Permit.State != PermitLive || !told.Replayed {
