@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/admitd/admit/bench/admitd"
 	"github.com/admitd/admit/bench/calls"
 	"github.com/admitd/admit/bench/postgres"
+	"github.com/admitd/admit/bench/result"
 	"github.com/admitd/admit/bench/run"
+	"github.com/admitd/admit/bench/scale"
 	"github.com/admitd/admit/bench/system"
 )
 
@@ -24,7 +27,7 @@ const (
 
 func postgresGroup(a *admitd.Admit, round time.Duration) run.Group {
 	backlog := max(int(round.Seconds()*backlogPerSecond), backlogPerSecond)
-	due, p := calls.NewBacklog(a.Target, dueTenants), &postgres.Postgres{}
+	due, p := calls.NewBacklog(a.Target, calls.Due, dueTenants), &postgres.Postgres{}
 	row := func(id, does string, want float64, open system.Open) run.Row {
 		return run.Row{
 			ID: id, Title: "16 workers", Callers: claimers, OpenCallers: claimers, Want: want,
@@ -43,6 +46,34 @@ func postgresGroup(a *admitd.Admit, round time.Duration) run.Group {
 		Rows: []run.Row{
 			row("deals", "10 of the tenants with the fewest", 10, p.Deals(claimSize)),
 			row("claims", "10 of the next tenant", 0, p.Claims(claimSize)),
+		},
+		Check: a.Check,
+	}
+}
+
+func scaleGroup(a *admitd.Admit, entries int) run.Group {
+	return run.Group{
+		ID: "scale", Title: "With a great deal of due work",
+		Text: "One node, asked over gRPC by one caller: what a claim of ten takes while there is more and more, dealt out to 100\n" +
+			"tenants, and what other callers wait for with all of it there.",
+		Systems: []system.System{a},
+		Measure: func(ctx context.Context, p *run.Plan) ([]result.Fact, []result.Check, error) {
+			facts, err := scale.Measure(ctx, p, a, entries)
+			return facts, nil, err
+		},
+		Check: a.Check,
+	}
+}
+
+func spreadGroup(a *admitd.Admit) run.Group {
+	return run.Group{
+		ID: "spread", Title: "With many tenants",
+		Text: "One node, asked over gRPC by one caller for ten entries at a time, by turns from pools whose backlog is the same but\n" +
+			"dealt out to more and more tenants.",
+		Systems: []system.System{a},
+		Measure: func(ctx context.Context, p *run.Plan) ([]result.Fact, []result.Check, error) {
+			facts, err := scale.MeasureSpread(ctx, p, a)
+			return facts, nil, err
 		},
 		Check: a.Check,
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/admitd/admit/bench/system"
 )
 
-// groups are all that can be measured, in the order of the page, in rounds of that
-// length.
-func groups(ctx context.Context, root, dir string, round time.Duration) ([]run.Group, error) {
+// groups are all that can be measured, in the order of the page: in rounds of that
+// length, and with up to so many entries.
+func groups(ctx context.Context, root, dir string, round time.Duration, entries int) ([]run.Group, error) {
 	built := filepath.Join(dir, "bin")
 	if err := os.MkdirAll(built, 0o755); err != nil {
 		return nil, fmt.Errorf("make a directory: %w", err)
@@ -39,6 +39,8 @@ func groups(ctx context.Context, root, dir string, round time.Duration) ([]run.G
 		postgresGroup(admit(3), round),
 		raftGroup(admit(3)),
 		shedGroup(admit(3)),
+		scaleGroup(admit(1), entries),
+		spreadGroup(admit(1)),
 		overloadGroup(admit(1).OnCore(overload.ServerCore)),
 	}, nil
 }

@@ -52,6 +52,7 @@ func mainError() error {
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each figure is measured: odd")
 	flag.DurationVar(&o.round, "round", 5*time.Second, "how long a round takes")
 	flag.StringVar(&o.only, "only", "", "the groups to measure, by commas (all)")
+	flag.IntVar(&o.entries, "entries", 1_000_000, "the most due entries, a power of ten; ten million take 6 GB")
 	flag.BoolVar(&o.report, "report", false, "measure nothing, write the page from the results")
 	flag.StringVar(&o.dir, "dir", "", "where the servers keep their data and logs (a directory that is removed)")
 	flag.StringVar(&o.results, "results", "results", "the directory of the results")
@@ -64,7 +65,7 @@ func mainError() error {
 
 type options struct {
 	root, only, dir, results, page string
-	rounds                         int
+	rounds, entries                int
 	round                          time.Duration
 	report                         bool
 }
@@ -103,7 +104,7 @@ func (o options) measure(ctx context.Context, kept *result.File, file string) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	groups, err := groups(ctx, o.root, dir, o.round)
+	groups, err := groups(ctx, o.root, dir, o.round, o.entries)
 	if err != nil {
 		return err
 	}

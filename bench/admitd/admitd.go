@@ -40,8 +40,11 @@ type Admit struct {
 	programs  Programs
 	nodes     int
 	commit    string
-	core      string   // to which the nodes are kept, or empty
-	api       []string // addresses of the nodes
+	core      string // to which the nodes are kept, or empty
+	dir       string
+	api       []string // where each node takes calls
+	web       []string // where its metrics are
+	peers     []string // where it hears the others
 	leader    string
 	processes system.Processes
 }
@@ -71,6 +74,9 @@ func (a *Admit) Stop() error      { return a.processes.Stop() }
 // Target is where the leader takes calls.
 func (a *Admit) Target() string { return a.leader }
 
+// Web is where the first node's metrics are.
+func (a *Admit) Web() string { return a.web[0] }
+
 func (a *Admit) Start(ctx context.Context, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "policy.yaml"), policy, 0o644); err != nil {
 		return fmt.Errorf("write the policy: %w", err)
@@ -79,37 +85,54 @@ func (a *Admit) Start(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	a.api, a.processes = addrs[:a.nodes], nil
-	web, peers := addrs[a.nodes:2*a.nodes], addrs[2*a.nodes:]
+	a.dir, a.api, a.web, a.peers = dir, addrs[:a.nodes], addrs[a.nodes:2*a.nodes], addrs[2*a.nodes:]
 	if a.nodes > 1 {
-		if err := a.certificates(ctx, dir); err != nil {
+		if err := a.certificates(ctx); err != nil {
 			return err
 		}
 	}
+	return a.launch(ctx)
+}
+
+// Restart stops the nodes and starts them with the data that they have.
+func (a *Admit) Restart(ctx context.Context) error {
+	if err := a.Stop(); err != nil {
+		return err
+	}
+	return a.launch(ctx)
+}
+
+// launch starts the nodes and waits until they serve.
+func (a *Admit) launch(ctx context.Context) error {
+	a.processes = nil
 	for i := range a.nodes {
-		data := filepath.Join(dir, nodeName(i))
-		args := []string{
-			"--data", data, "--grpc-addr", a.api[i], "--http-addr", web[i],
-			"--policy-file", filepath.Join(dir, "policy.yaml"),
-		}
-		if a.nodes > 1 {
-			certs := filepath.Join(dir, "certs")
-			args = append(args, "--peer-addr", peers[i], "--join", strings.Join(peers, ","),
-				"--bootstrap-expect", strconv.Itoa(a.nodes), "--peer-ca", filepath.Join(certs, "ca.crt"),
-				"--peer-cert", filepath.Join(certs, nodeName(i)+".crt"), "--peer-key", filepath.Join(certs, nodeName(i)+".key"))
-		}
-		p, err := system.StartProcess(data+".log", a.command(args))
+		p, err := system.StartProcess(filepath.Join(a.dir, nodeName(i)+".log"), a.command(a.settings(i)))
 		if err != nil {
 			return err
 		}
 		a.processes = append(a.processes, p)
 	}
 	for i, p := range a.processes {
-		if err := p.Await(ctx, func(ctx context.Context) error { return ready(ctx, web[i]) }); err != nil {
+		if err := p.Await(ctx, func(ctx context.Context) error { return ready(ctx, a.web[i]) }); err != nil {
 			return err
 		}
 	}
 	return a.findLeader(ctx)
+}
+
+// settings are a node's flags.
+func (a *Admit) settings(i int) []string {
+	args := []string{
+		"--data", filepath.Join(a.dir, nodeName(i)), "--grpc-addr", a.api[i], "--http-addr", a.web[i],
+		"--policy-file", filepath.Join(a.dir, "policy.yaml"),
+	}
+	if a.nodes == 1 {
+		return args
+	}
+	certs := filepath.Join(a.dir, "certs")
+	return append(args, "--peer-addr", a.peers[i], "--join", strings.Join(a.peers, ","),
+		"--bootstrap-expect", strconv.Itoa(a.nodes), "--peer-ca", filepath.Join(certs, "ca.crt"),
+		"--peer-cert", filepath.Join(certs, nodeName(i)+".crt"), "--peer-key", filepath.Join(certs, nodeName(i)+".key"))
 }
 
 func (a *Admit) command(args []string) *exec.Cmd {
@@ -123,8 +146,8 @@ func (a *Admit) command(args []string) *exec.Cmd {
 func nodeName(i int) string { return fmt.Sprintf("node-%d", i+1) }
 
 // certificates makes those of the members, as an operator does.
-func (a *Admit) certificates(ctx context.Context, dir string) error {
-	args := []string{"certs", "init", "--dir", filepath.Join(dir, "certs")}
+func (a *Admit) certificates(ctx context.Context) error {
+	args := []string{"certs", "init", "--dir", filepath.Join(a.dir, "certs")}
 	for i := range a.nodes {
 		args = append(args, nodeName(i))
 	}

@@ -13,12 +13,13 @@ import (
 )
 
 // The pools of the policy that admit runs with: Wide has room for all, Narrow for
-// next to none and Full for one, and Due is for due work.
+// next to none and Full for one, Due is for due work, and Rows for tenants with rows.
 const (
 	Wide   = "wide"
 	Narrow = "narrow"
 	Full   = "full"
 	Due    = "due"
+	Rows   = "rows"
 )
 
 // What Narrow has: permits at once, and tokens of its bucket, which come back so many

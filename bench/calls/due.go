@@ -17,6 +17,7 @@ import (
 // Backlog is due entries, of which some are claimed and more are scheduled.
 type Backlog struct {
 	at      Target
+	pool    string
 	tenants int
 	// scheduled is how many there were ever, queued how many are not claimed.
 	scheduled, queued int64
@@ -25,12 +26,26 @@ type Backlog struct {
 }
 
 // NewBacklog returns an empty one of so many tenants.
-func NewBacklog(at Target, tenants int) *Backlog { return &Backlog{at: at, tenants: tenants} }
+func NewBacklog(at Target, pool string, tenants int) *Backlog {
+	return &Backlog{at: at, pool: pool, tenants: tenants}
+}
 
-const (
-	scheduleSize = 1000 // entries in a call
-	schedulers   = 4
-)
+// Queued is how many entries are not claimed.
+func (b *Backlog) Queued() int64 { return b.queued }
+
+// IDBytes is how long the tenants' and keys' names of those are, together.
+func (b *Backlog) IDBytes() int64 {
+	e := b.entry(b.scheduled)
+	return b.queued * int64(len(e.GetTenant())+len(e.GetKey()))
+}
+
+// entry is the one of that number.
+func (b *Backlog) entry(i int64) *admitv1.EntrySpec {
+	return &admitv1.EntrySpec{Tenant: fmt.Sprintf("tenant-%06d", i%int64(b.tenants)), Key: fmt.Sprintf("entry-%09d", i)}
+}
+
+// schedulers is how many callers fill a backlog.
+const schedulers = 4
 
 // Fill has so many entries due and unclaimed: those that are claimed are done, and
 // others come.
@@ -65,11 +80,11 @@ func (b *Backlog) Schedule(ctx context.Context, entries int64) error {
 	for i := range schedulers {
 		all.Go(func() {
 			for failed[i] == nil {
-				from := next.Add(scheduleSize) - scheduleSize
+				from := next.Add(mostInCall) - mostInCall
 				if from >= end {
 					return
 				}
-				failed[i] = b.schedule(ctx, api, from, min(from+scheduleSize, end))
+				failed[i] = b.schedule(ctx, api, from, min(from+mostInCall, end))
 			}
 		})
 	}
@@ -82,11 +97,9 @@ func (b *Backlog) Schedule(ctx context.Context, entries int64) error {
 }
 
 func (b *Backlog) schedule(ctx context.Context, api admitv1.DueWorkServiceClient, from, to int64) error {
-	req := &admitv1.ScheduleRequest{Pool: Due}
+	req := &admitv1.ScheduleRequest{Pool: b.pool}
 	for i := from; i < to; i++ {
-		req.Entries = append(req.Entries, &admitv1.EntrySpec{
-			Tenant: fmt.Sprintf("tenant-%d", i%int64(b.tenants)), Key: fmt.Sprintf("entry-%d", i),
-		})
+		req.Entries = append(req.Entries, b.entry(i))
 	}
 	resp, err := api.Schedule(ctx, req)
 	if err != nil {
@@ -116,7 +129,7 @@ type claims struct {
 }
 
 func (o *claims) Do(ctx context.Context, caller int) (int, error) {
-	resp, err := o.of(caller).NextDue(ctx, &admitv1.NextDueRequest{Pool: Due, MaxItems: o.n})
+	resp, err := o.of(caller).NextDue(ctx, &admitv1.NextDueRequest{Pool: o.backlog.pool, MaxItems: o.n})
 	if err != nil {
 		return 0, err
 	}

@@ -90,13 +90,13 @@ func (o *permitBatches) Close() error {
 	return errors.Join(err, o.clients.Close())
 }
 
-// releaseSize is how many permits are given back with one call.
-const releaseSize = 1000
+// mostInCall is how much a call takes at most, of whatever it is.
+const mostInCall = 1000
 
 // giveBack releases permits, however many; an empty token is none.
 func (c *clients) giveBack(ctx context.Context, tokens []string) error {
 	held := slices.DeleteFunc(slices.Clone(tokens), func(token string) bool { return token == "" })
-	for some := range slices.Chunk(held, releaseSize) {
+	for some := range slices.Chunk(held, mostInCall) {
 		if err := giveBack(ctx, c.stubs[0], some); err != nil {
 			return err
 		}

@@ -1,0 +1,194 @@
+// Package scale looks at how a node fares with a great deal of due work: what a claim
+// takes by how much there is, what each entry takes in memory, how long a start takes,
+// and what callers wait for while something large happens.
+package scale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/admitd/admit/bench/calls"
+	"github.com/admitd/admit/bench/load"
+	"github.com/admitd/admit/bench/result"
+	"github.com/admitd/admit/bench/run"
+	"github.com/admitd/admit/bench/system"
+)
+
+// Node is a node that can be started again with its data.
+type Node interface {
+	system.System
+	// Target is where it takes calls, Web where its metrics are.
+	Target() string
+	Web() string
+	// Restart stops it and waits until it serves again.
+	Restart(ctx context.Context) error
+}
+
+const (
+	// claimSize is how many entries a call claims.
+	claimSize = 10
+	// claimsInARow is how many calls are made before what they claimed is put back:
+	// few, that the backlog stays about as large.
+	claimsInARow = 20
+	// dueTenants share the backlog.
+	dueTenants = 100
+	// mostGrowth is the most that is wanted of a claim, by one of the smallest backlog.
+	mostGrowth = 1.3
+	// mostEntryBytes is the most that is wanted of an entry, its ids aside.
+	mostEntryBytes = 350
+	// mostStart is the most that is wanted of a start, in seconds.
+	mostStart = 30
+)
+
+// Measure fills the node up to so many entries, a power of ten from ten thousand on, and
+// measures on the way.
+func Measure(ctx context.Context, p *run.Plan, n Node, entries int) ([]result.Fact, error) {
+	due := calls.NewBacklog(n.Target, calls.Due, dueTenants)
+	facts, err := grow(ctx, p, n, due, entries)
+	if err != nil {
+		return nil, err
+	}
+	stalled, err := stalls(ctx, p, n)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	if err := n.Restart(ctx); err != nil {
+		return nil, fmt.Errorf("start again: %w", err)
+	}
+	restart := most(mostStart, result.Fact{
+		What: fmt.Sprintf("stop and start with %d entries", entries), Unit: "s", Rounds: []float64{time.Since(start).Seconds()}})
+	return append(append(facts, stalled...), restart), nil
+}
+
+// grow measures claims while there is more and more, and what the last nine of ten
+// entries take.
+func grow(ctx context.Context, p *run.Plan, n Node, due *calls.Backlog, entries int) ([]result.Fact, error) {
+	var facts []result.Fact
+	var first, before float64
+	var err error
+	for size := 1000; size <= entries; size *= 10 {
+		p.Say("scale: %d entries", size)
+		if size == entries {
+			if before, err = liveHeap(ctx, n.Web()); err != nil {
+				return nil, err
+			}
+		}
+		scheduled, err := schedule(ctx, due, size)
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, result.Fact{What: fmt.Sprintf("entries scheduled in a second, up to %d", size), Rounds: []float64{scheduled}})
+		if size == entries {
+			full, err := liveHeap(ctx, n.Web())
+			if err != nil {
+				return nil, err
+			}
+			each := (full-before)/(0.9*float64(size)) - float64(due.IDBytes())/float64(size)
+			facts = append(facts, most(mostEntryBytes, result.Fact{What: "live heap for an entry, beside its ids", Unit: "bytes", Rounds: []float64{each}}))
+		}
+		took, err := claims(ctx, p, due, size)
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, growth(fmt.Sprintf("NextDue of 10 with %d entries", size), took, &first)...)
+	}
+	return facts, nil
+}
+
+// spreads are over how many tenants a backlog is dealt.
+var spreads = []int{10, 100, 1_000, 10_000, 100_000}
+
+// MeasureSpread has the same backlog dealt out to more and more tenants, each in a pool
+// of its own, and measures claims by turns.
+func MeasureSpread(ctx context.Context, p *run.Plan, n Node) ([]result.Fact, error) {
+	const entries = 100_000
+	var pools []*calls.Backlog
+	for _, tenants := range spreads {
+		b := calls.NewBacklog(n.Target, fmt.Sprintf("spread-%d", tenants), tenants)
+		if _, err := schedule(ctx, b, entries); err != nil {
+			return nil, err
+		}
+		pools = append(pools, b)
+	}
+	took := make([][]float64, len(pools))
+	for range p.Rounds {
+		for i, b := range pools {
+			once := *p
+			once.Rounds = 1
+			t, err := claims(ctx, &once, b, entries)
+			if err != nil {
+				return nil, err
+			}
+			took[i] = append(took[i], t...)
+		}
+	}
+	var facts []result.Fact
+	var first float64
+	for i, tenants := range spreads {
+		facts = append(facts, growth(fmt.Sprintf("NextDue of 10 with %d entries of %d tenants", entries, tenants), took[i], &first)...)
+	}
+	return facts, nil
+}
+
+// schedule has the backlog grow to so many, and returns how many were scheduled in a
+// second.
+func schedule(ctx context.Context, due *calls.Backlog, entries int) (float64, error) {
+	start, before := time.Now(), due.Queued()
+	if err := due.Fill(entries)(ctx); err != nil {
+		return 0, fmt.Errorf("schedule %d entries: %w", entries, err)
+	}
+	return float64(due.Queued()-before) / time.Since(start).Seconds(), nil
+}
+
+// claims returns each round's median latency of one caller, in microseconds.
+func claims(ctx context.Context, p *run.Plan, due *calls.Backlog, entries int) ([]float64, error) {
+	var medians []float64
+	for range p.Rounds {
+		var all load.Outcome
+		for all.Elapsed < p.For {
+			o, err := someClaims(ctx, due)
+			if err != nil {
+				return nil, err
+			}
+			all.Elapsed += o.Elapsed
+			all.Took = append(all.Took, o.Took...)
+			if err := due.Fill(entries)(ctx); err != nil {
+				return nil, err
+			}
+		}
+		all.Sort()
+		medians = append(medians, float64(all.Quantile(0.5))/float64(time.Microsecond))
+	}
+	return medians, nil
+}
+
+func someClaims(ctx context.Context, due *calls.Backlog) (load.Outcome, error) {
+	op, err := due.Claims(claimSize)(ctx, 1)
+	if err != nil {
+		return load.Outcome{}, err
+	}
+	o := load.Count{Calls: claimsInARow}.Run(ctx, op)
+	return o, errors.Join(o.Failure, op.Close())
+}
+
+// growth tells what a claim takes, and how much more that is than the first one told.
+func growth(what string, took []float64, first *float64) []result.Fact {
+	facts := []result.Fact{{What: what + ", p50 of one caller", Unit: "µs", Rounds: took}}
+	if *first == 0 {
+		*first = result.Median(took)
+		return facts
+	}
+	by := result.Fact{What: "the same by the first"}
+	for _, t := range took {
+		by.Rounds = append(by.Rounds, t / *first)
+	}
+	return append(facts, most(mostGrowth, by))
+}
+
+func most(v float64, f result.Fact) result.Fact {
+	f.Most = &v
+	return f
+}
