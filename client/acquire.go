@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -115,9 +116,10 @@ func (c *Client) acquire(ctx context.Context, w Work, req *admitv1.AcquireReques
 	err := c.retryFrom(ctx, until, func(ctx context.Context) (err error) {
 		asked = time.Now()
 		if w.MaxWait > 0 {
+			req = proto.CloneOf(req) // a try that was given up may still be sent
 			req.MaxWait = durationpb.New(max(until.Sub(asked), 0))
 		}
-		resp, err = c.admission.Acquire(ctx, req)
+		resp, err = c.permits.Acquire(ctx, req)
 		return err
 	})
 	if err != nil {
@@ -184,7 +186,7 @@ func (c *Client) Renew(ctx context.Context, ttl time.Duration, tokens ...string)
 	var resp *admitv1.RenewResponse
 	req := &admitv1.RenewRequest{Tokens: tokens, Ttl: optionalDuration(ttl)}
 	err := c.retry(ctx, func(ctx context.Context) (err error) {
-		resp, err = c.admission.Renew(ctx, req)
+		resp, err = c.permits.Renew(ctx, req)
 		return err
 	})
 	if err != nil {
@@ -220,7 +222,7 @@ func (c *Client) Release(ctx context.Context, token string, r Release) (admitv1.
 		RetryAfter: optionalDuration(r.RetryAfter), Bucket: r.Bucket, Result: r.Result,
 	}
 	err := c.retry(ctx, func(ctx context.Context) (err error) {
-		resp, err = c.admission.Release(ctx, req)
+		resp, err = c.permits.Release(ctx, req)
 		return err
 	})
 	if err != nil {

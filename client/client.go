@@ -22,7 +22,10 @@ type Client struct {
 	status    admitv1.StatusServiceClient
 	cluster   admitv1.ClusterServiceClient
 	retryFor  time.Duration
-	keeper    *keeper
+	// permits are the stub, or sessions where that is not nil.
+	permits  permitCalls
+	sessions *sessions
+	keeper   *keeper
 }
 
 // Dial returns a client of the nodes at addr: `host:port`, or several of one cluster
@@ -46,8 +49,8 @@ func Dial(addr string, opts ...Option) (*Client, error) {
 		// ping in 10 s.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 12 * time.Second, Timeout: 3 * time.Second}),
 	}, cfg.dial...)
-	target := addr
-	if nodes := clusterOf(addr); nodes != nil {
+	target, nodes := addr, clusterOf(addr)
+	if nodes != nil {
 		target = scheme + ":///" + addr
 		dial = append(dial, nodes.options()...)
 	}
@@ -64,7 +67,12 @@ func Dial(addr string, opts ...Option) (*Client, error) {
 		cluster:   admitv1.NewClusterServiceClient(conn),
 		retryFor:  cfg.retryFor,
 	}
-	c.keeper = newKeeper(c.admission)
+	c.permits = c.admission
+	if cfg.session {
+		c.sessions = newSessions(conn, c.admission, nodes)
+		c.permits = c.sessions
+	}
+	c.keeper = newKeeper(c.permits)
 	return c, nil
 }
 
@@ -72,6 +80,9 @@ func Dial(addr string, opts ...Option) (*Client, error) {
 // renewed, so let every Do and Worker end before.
 func (c *Client) Close() error {
 	c.keeper.close()
+	if c.sessions != nil {
+		c.sessions.close()
+	}
 	if err := c.conn.Close(); err != nil {
 		return fmt.Errorf("close the connection: %w", err)
 	}

@@ -11,6 +11,7 @@
 //     that the function's error means.
 //   - WithTLS and WithToken reach a cluster that wants to know who calls.
 //   - A Worker claims due entries and runs a handler for each.
+//   - WithSession carries the calls of many goroutines on one stream.
 //
 // # Holding a permit
 //

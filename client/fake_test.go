@@ -21,6 +21,7 @@ import (
 
 	"github.com/admitd/admit/client"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -127,22 +128,30 @@ func hold(ctx context.Context, d time.Duration) {
 	}
 }
 
-// inBubble runs a test against the fake on virtual time.
+// ways are how a client's calls may travel; none of them may notice.
+var ways = map[string][]client.Option{"by themselves": nil, "in a session": {client.WithSession()}}
+
+// inBubble runs a test against the fake on virtual time, each way.
 func inBubble(t *testing.T, f *fake, test func(t *testing.T, c *client.Client)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		n := serve(f)
-		defer n.stop()
-		c := dialled(t, "passthrough:///fake", map[string]*fakeNode{"fake": n})
-		test(t, c)
-		if err := c.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	for way, opts := range ways {
+		t.Run(way, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := serve(f)
+				defer n.stop()
+				c := dialled(t, "passthrough:///fake", map[string]*fakeNode{"fake": n}, opts...)
+				test(t, c)
+				if err := c.Close(); err != nil {
+					t.Errorf("close: %v", err)
+				}
+			})
+		})
+	}
 }
 
 // fakeNode is a fake that is served.
 type fakeNode struct {
+	sessions *fakeSessions
 	listener *bufconn.Listener
 	server   *grpc.Server
 	served   chan error
@@ -151,8 +160,11 @@ type fakeNode struct {
 
 func serve(f *fake) *fakeNode {
 	f.began = time.Now()
+	f.acquires, f.renews, f.releases, f.polls, f.reports = nil, nil, nil, nil, nil
 	n := newNode()
 	admitv1.RegisterAdmissionServiceServer(n.server, f)
+	n.sessions = &fakeSessions{f: f}
+	admitv1alpha1.RegisterSessionServiceServer(n.server, n.sessions)
 	n.start()
 	return n
 }
@@ -175,14 +187,14 @@ func (n *fakeNode) stop() {
 }
 
 // dialled returns a client of nodes at addresses.
-func dialled(t *testing.T, target string, nodes map[string]*fakeNode) *client.Client {
-	c, err := client.Dial(target, client.WithDialOptions(
+func dialled(t *testing.T, target string, nodes map[string]*fakeNode, opts ...client.Option) *client.Client {
+	c, err := client.Dial(target, append(opts[:len(opts):len(opts)], client.WithDialOptions(
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			if n := nodes[addr]; n != nil {
 				return n.listener.DialContext(ctx)
 			}
 			return nil, errors.New("nobody is at " + addr)
-		})))
+		})))...)
 	if err != nil {
 		t.Fatal(err)
 	}

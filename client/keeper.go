@@ -15,10 +15,10 @@ const maxRenew = 1000
 // keeper renews the permits that are held. One goroutine, started with the
 // client and ended by close, does so for all of them, many in one call.
 type keeper struct {
-	admission admitv1.AdmissionServiceClient
-	stop      context.CancelFunc
-	done      chan struct{}
-	changed   chan struct{} // a token, when a lease was added
+	permits permitCalls
+	stop    context.CancelFunc
+	done    chan struct{}
+	changed chan struct{} // a token, when a lease was added
 
 	mu     sync.Mutex
 	leases map[*lease]struct{}
@@ -33,10 +33,10 @@ type lease struct {
 	cancel  context.CancelCauseFunc
 }
 
-func newKeeper(a admitv1.AdmissionServiceClient) *keeper {
+func newKeeper(p permitCalls) *keeper {
 	ctx, stop := context.WithCancel(context.Background())
 	k := &keeper{
-		admission: a, stop: stop,
+		permits: p, stop: stop,
 		done:    make(chan struct{}),
 		changed: make(chan struct{}, 1),
 		leases:  make(map[*lease]struct{}),
@@ -137,7 +137,7 @@ func (k *keeper) renew(ctx context.Context, batch []*lease) {
 	asked := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, shortest/5)
 	defer cancel()
-	resp, err := k.admission.Renew(ctx, req)
+	resp, err := k.permits.Renew(ctx, req)
 
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -39,6 +40,8 @@ func init() {
 // and where its pickers look up who leads.
 type cluster struct {
 	addrs []string
+	// ready are those connected at present. A connection says so while mu is held.
+	ready atomic.Pointer[map[string]balancer.SubConn]
 
 	mu sync.Mutex
 	// hinted are those that answers named beside, the latest last.
@@ -149,6 +152,15 @@ func (c *cluster) choose(ready map[string]balancer.SubConn) string {
 	return ""
 }
 
+// next returns the address that the next call goes to, or "".
+func (c *cluster) next() string {
+	ready := c.ready.Load()
+	if ready == nil {
+		return ""
+	}
+	return c.choose(*ready)
+}
+
 // pickers makes the picker of the nodes that are connected at a time.
 type pickers struct{}
 
@@ -162,6 +174,7 @@ func (pickers) Build(info base.PickerBuildInfo) balancer.Picker {
 	if p.cluster == nil {
 		return base.NewErrPicker(balancer.ErrNoSubConnAvailable)
 	}
+	p.cluster.ready.Store(&p.ready)
 	return p
 }
 
@@ -171,10 +184,13 @@ type picker struct {
 }
 
 // Pick implements balancer.Picker.
-func (p *picker) Pick(balancer.PickInfo) (balancer.PickResult, error) {
+func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	addr := p.cluster.choose(p.ready)
 	if addr == "" {
 		return balancer.PickResult{}, balancer.ErrNoSubConnAvailable
+	}
+	if picked, ok := info.Ctx.Value(pickedKey{}).(*atomic.Pointer[string]); ok {
+		picked.Store(&addr)
 	}
 	return balancer.PickResult{SubConn: p.ready[addr], Done: func(end balancer.DoneInfo) { p.cluster.learn(addr, end) }}, nil
 }

@@ -12,6 +12,7 @@ const defaultRetryFor = 15 * time.Second
 type config struct {
 	dial     []grpc.DialOption
 	retryFor time.Duration
+	session  bool
 }
 
 // Option changes how Dial sets a client up.
