@@ -84,45 +84,61 @@ func (o options) run(ctx context.Context) error {
 		return err
 	}
 	kept.Machine = this
+	var failed error
 	if !o.report {
-		if err := o.measure(ctx, &kept, file); err != nil {
-			return err
-		}
+		failed = o.measure(ctx, &kept, file)
 	}
 	var page bytes.Buffer
 	report.Write(&page, kept)
 	if err := pagepart.Write(o.page, "peers", page.Bytes()); err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
-	return wrong(kept)
+	return errors.Join(failed, wrong(kept))
 }
 
-// measure measures the groups and keeps each as soon as it is there.
+// measure measures the groups and keeps each as soon as it is there. One that fails
+// does not keep the others from being measured.
 func (o options) measure(ctx context.Context, kept *result.File, file string) (err error) {
 	dir, remove, err := o.directory()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	groups, err := groups(ctx, o.root, dir, o.round, o.entries)
+	all, err := groups(ctx, o.root, dir, o.round, o.entries)
 	if err != nil {
 		return err
 	}
-	if groups, err = pick(groups, o.only); err != nil {
+	picked, err := pick(all, o.only)
+	if err != nil {
 		return err
 	}
 	plan := &run.Plan{Rounds: o.rounds, For: o.round, Dir: dir, Log: os.Stderr}
-	for _, g := range groups {
+	var failed error
+	for _, g := range picked {
 		res, err := plan.Run(ctx, g)
+		if ctx.Err() != nil {
+			return errors.Join(failed, err)
+		}
 		if err != nil {
-			return err
+			failed = errors.Join(failed, err)
+			continue
 		}
 		kept.Put(res)
+		order(kept, all)
 		if err := kept.Write(file); err != nil {
 			return err
 		}
 	}
-	return nil
+	return failed
+}
+
+// order puts the results in the order of the groups; of those that are gone, none stays.
+func order(kept *result.File, groups []run.Group) {
+	at := func(id string) int {
+		return slices.IndexFunc(groups, func(g run.Group) bool { return g.ID == id })
+	}
+	kept.Groups = slices.DeleteFunc(kept.Groups, func(g result.Group) bool { return at(g.ID) < 0 })
+	slices.SortFunc(kept.Groups, func(a, b result.Group) int { return at(a.ID) - at(b.ID) })
 }
 
 // directory is where data goes, and what removes it: nothing does that was named.

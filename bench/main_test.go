@@ -11,6 +11,7 @@ import (
 
 	"github.com/admitd/admit/bench/calls"
 	"github.com/admitd/admit/bench/echo"
+	"github.com/admitd/admit/bench/result"
 	"github.com/admitd/admit/bench/run"
 	"github.com/admitd/admit/bench/system"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
@@ -88,5 +89,13 @@ func TestPick(t *testing.T) {
 func TestEvenRoundsAreRefused(t *testing.T) {
 	if err := (options{rounds: 4}).run(t.Context()); err == nil {
 		t.Error("4 rounds were taken")
+	}
+}
+
+func TestResultsKeepTheOrderOfTheGroups(t *testing.T) {
+	f := &result.File{Groups: []result.Group{{ID: "gone"}, {ID: "c"}, {ID: "a"}}}
+	order(f, []run.Group{{ID: "a"}, {ID: "b"}, {ID: "c"}})
+	if len(f.Groups) != 2 || f.Groups[0].ID != "a" || f.Groups[1].ID != "c" {
+		t.Errorf("the groups are %v, want a and c", f.Groups)
 	}
 }

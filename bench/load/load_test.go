@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/admitd/admit/bench/system"
 )
 
 // steady answers after the times that it is given, the last again and again.
@@ -64,6 +66,37 @@ func TestOpenChargesAStallToAllWhoCameMeanwhile(t *testing.T) {
 			}
 		}
 	})
+}
+
+// few answers so many calls, and has nothing more then.
+type few struct{ left int }
+
+func (o *few) Do(context.Context, int) (int, error) {
+	if o.left == 0 {
+		return 0, system.ErrDrained
+	}
+	o.left--
+	return 1, nil
+}
+
+func (o *few) Close() error { return nil }
+
+func TestLoadsEndWhereNothingIsLeft(t *testing.T) {
+	for name, l := range map[string]Load{
+		"closed": Closed{Callers: 1, For: time.Hour},
+		"open":   Open{Rate: 1e6, Callers: 1, For: time.Hour},
+		"count":  Count{Calls: 1000},
+	} {
+		if o := l.Run(t.Context(), &few{left: 3}); o.Calls != 3 || o.Failed != 0 {
+			t.Errorf("%s: %d calls and %d failed, want 3 and 0", name, o.Calls, o.Failed)
+		}
+	}
+}
+
+func TestCountMakesSoManyCalls(t *testing.T) {
+	if o := (Count{Calls: 5}).Run(t.Context(), &few{left: 9}); o.Calls != 5 {
+		t.Errorf("%d calls, want 5", o.Calls)
+	}
 }
 
 func TestNobodyAnswered(t *testing.T) {
