@@ -47,13 +47,14 @@ func awaitLeader(t *testing.T, nodes []*Node, former int) {
 	}
 }
 
-func (c trio) client(t *testing.T, nodes []*Node) *client.Client {
+func (c trio) client(t *testing.T, nodes []*Node, opts ...client.Option) *client.Client {
 	t.Helper()
 	var addrs []string
 	for _, n := range nodes {
 		addrs = append(addrs, n.GRPCAddr())
 	}
-	cl, err := client.Dial(strings.Join(addrs, ","), client.WithTLS(c.caller(t, "")), client.WithToken(c.token))
+	cl, err := client.Dial(strings.Join(addrs, ","),
+		append(opts[:len(opts):len(opts)], client.WithTLS(c.caller(t, "")), client.WithToken(c.token))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,9 +107,15 @@ func TestReadsMissNothingOnAnyNode(t *testing.T) {
 // Callers, some of them in line and some waiting for work, don't notice that the lead
 // is handed on.
 func TestNobodyNoticesThatTheLeadIsHandedOn(t *testing.T) {
+	for way, opts := range ways {
+		t.Run(way, func(t *testing.T) { handOnUnnoticed(t, opts...) })
+	}
+}
+
+func handOnUnnoticed(t *testing.T, opts ...client.Option) {
 	c := newTrio(t)
 	nodes := c.start(t)
-	cl := c.client(t, nodes)
+	cl := c.client(t, nodes, opts...)
 	ctx, done := context.WithTimeout(t.Context(), time.Minute)
 	defer done()
 	busy := client.Work{Pool: "email", Tenant: "busy"}
