@@ -52,7 +52,24 @@ func (a *Admit) Check(ctx context.Context) []result.Check {
 	if err := a.withinLimits(ctx); err != nil {
 		over.Wrong = err.Error()
 	}
-	return []result.Check{agree, over}
+	led := result.Check{What: a.Name() + ": the same node led all the time"}
+	if err := a.led(ctx); err != nil {
+		led.Wrong = err.Error()
+	}
+	return []result.Check{agree, over, led}
+}
+
+// led returns an error if another node leads than when the nodes started: while they
+// elected one nobody was served, and afterwards calls took a detour.
+func (a *Admit) led(ctx context.Context) error {
+	before := a.leader
+	if err := a.findLeader(ctx); err != nil {
+		return err
+	}
+	if a.leader != before {
+		return fmt.Errorf("%s leads, and not %s as when it began", a.leader, before)
+	}
+	return nil
 }
 
 // agree waits until all members have the same digest at the same index.

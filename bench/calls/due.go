@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/admitd/admit/bench/system"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
@@ -102,16 +105,29 @@ func (b *Backlog) schedule(ctx context.Context, api admitv1.DueWorkServiceClient
 		req.Entries = append(req.Entries, b.entry(i))
 	}
 	resp, err := api.Schedule(ctx, req)
+	for tries := 1; status.Code(err) == codes.Unavailable && tries < scheduleTries && ctx.Err() == nil; tries++ {
+		time.Sleep(scheduleAgain)
+		resp, err = api.Schedule(ctx, req)
+	}
 	if err != nil {
 		return fmt.Errorf("schedule: %w", err)
 	}
 	for _, r := range resp.GetResults() {
-		if r.GetStatus() != admitv1.ScheduleResult_STATUS_SCHEDULED {
+		switch r.GetStatus() {
+		case admitv1.ScheduleResult_STATUS_SCHEDULED, admitv1.ScheduleResult_STATUS_UNCHANGED:
+		default:
 			return fmt.Errorf("an entry was not scheduled: %v", r)
 		}
 	}
 	return nil
 }
+
+// A call that finds no leader is sent again after some time, some times. To schedule
+// the same entries twice is harmless.
+const (
+	scheduleTries = 20
+	scheduleAgain = 500 * time.Millisecond
+)
 
 // Claims opens callers that claim up to n entries at a time, each a request.
 func (b *Backlog) Claims(n int32) system.Open {

@@ -91,6 +91,7 @@ func (p *Plan) Run(ctx context.Context, g Group) (res result.Group, err error) {
 		}
 		res.Versions = append(res.Versions, result.Version{System: s.Name(), Version: s.Version()})
 	}
+	syscall.Sync() // what they wrote to begin with is not to be flushed while they are measured
 	for _, r := range g.Rows {
 		row, err := p.row(ctx, r)
 		if err != nil {
@@ -178,6 +179,7 @@ func (t *turn) measure(ctx context.Context, callers int, l load.Load) (result.Sa
 		if err := t.Before(ctx); err != nil {
 			return result.Sample{}, fmt.Errorf("prepare %s: %w", t.System.Name(), err)
 		}
+		syscall.Sync()
 	}
 	op, err := t.Open(ctx, callers)
 	if err != nil {
