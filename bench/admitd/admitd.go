@@ -77,6 +77,9 @@ func (a *Admit) Target() string { return a.leader }
 // Web is where the first node's metrics are.
 func (a *Admit) Web() string { return a.web[0] }
 
+// Data is the first node's directory.
+func (a *Admit) Data() string { return filepath.Join(a.dir, nodeName(0)) }
+
 func (a *Admit) Start(ctx context.Context, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "policy.yaml"), policy, 0o644); err != nil {
 		return fmt.Errorf("write the policy: %w", err)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/admitd/admit/bench/calls"
@@ -19,9 +20,10 @@ import (
 // Node is a node that can be started again with its data.
 type Node interface {
 	system.System
-	// Target is where it takes calls, Web where its metrics are.
+	// Target is where it takes calls, Web where its metrics are, Data its directory.
 	Target() string
 	Web() string
+	Data() string
 	// Restart stops it and waits until it serves again.
 	Restart(ctx context.Context) error
 }
@@ -54,13 +56,17 @@ func Measure(ctx context.Context, p *run.Plan, n Node, entries int) ([]result.Fa
 	if err != nil {
 		return nil, err
 	}
+	written, err := snapshots(ctx, p, n)
+	if err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	if err := n.Restart(ctx); err != nil {
 		return nil, fmt.Errorf("start again: %w", err)
 	}
 	restart := most(mostStart, result.Fact{
 		What: fmt.Sprintf("stop and start with %d entries", entries), Unit: "s", Rounds: []float64{time.Since(start).Seconds()}})
-	return append(append(facts, stalled...), restart), nil
+	return slices.Concat(facts, stalled, written, []result.Fact{restart}), nil
 }
 
 // grow measures claims while there is more and more, and what the last nine of ten
