@@ -160,16 +160,6 @@ func (p page) checks(g result.Group) {
 		}
 		well = append(well, c.What)
 	}
-	for _, r := range g.Rows {
-		for _, s := range []result.Side{r.Admit, r.Peer} {
-			for _, sample := range slices.Concat(s.Closed, s.Open) {
-				if sample.Failed > 0 {
-					p.say("**Wrong**: %s, %s: %d of %d calls failed, first with: %s.", r.Title, s.System,
-						sample.Failed, sample.Failed+sample.Calls, sample.Failure)
-				}
-			}
-		}
-	}
 	if len(well) > 0 {
 		p.say("Checked after the run: %s.", strings.Join(well, "; "))
 	}

@@ -16,41 +16,7 @@ import (
 	"github.com/admitd/admit/bench/load"
 	"github.com/admitd/admit/bench/machine"
 	"github.com/admitd/admit/bench/result"
-	"github.com/admitd/admit/bench/system"
 )
-
-// Group is what is measured in one go.
-type Group struct {
-	ID, Title, Text string
-	// Systems are started in this order.
-	Systems []system.System
-	Rows    []Row
-	// Measure, where it is set, measures what fits no row, after the rows.
-	Measure func(context.Context, *Plan) ([]result.Fact, []result.Check, error)
-	// Check is asked at the end, while all still run.
-	Check func(context.Context) []result.Check
-}
-
-// Row is one load on two systems.
-type Row struct {
-	ID, Title string
-	Callers   int
-	// OpenCallers is how many calls can be under way at half the rate. 0 means Callers,
-	// or 256 where that is more.
-	OpenCallers int
-	// Want, Stretch and MostP50 are as in result.Row.
-	Want, Stretch, MostP50 float64
-	Admit, Peer            Side
-}
-
-// Side is what a row asks of one system.
-type Side struct {
-	System system.System
-	Does   string
-	Open   system.Open
-	// Before is run before each round, where it is set, and not measured.
-	Before func(context.Context) error
-}
 
 // Plan is how it is measured.
 type Plan struct {
@@ -79,17 +45,11 @@ func (p *Plan) Run(ctx context.Context, g Group) (res result.Group, err error) {
 	if res.Flush, err = machine.MeasureFlush(dir); err != nil {
 		return res, err
 	}
-	for i, s := range g.Systems {
-		defer func() { err = errors.Join(err, s.Stop()) }()
-		p.Say("%s: starting %s", g.ID, s.Name())
-		home := filepath.Join(dir, fmt.Sprint(i))
-		if err := os.MkdirAll(home, 0o755); err != nil {
-			return res, fmt.Errorf("make a directory: %w", err)
-		}
-		if err := s.Start(ctx, home); err != nil {
-			return res, fmt.Errorf("start %s: %w", s.Name(), err)
-		}
-		res.Versions = append(res.Versions, result.Version{System: s.Name(), Version: s.Version()})
+	var stop func() error
+	res.Versions, stop, err = p.start(ctx, g, dir)
+	defer func() { err = errors.Join(err, stop()) }()
+	if err != nil {
+		return res, err
 	}
 	syscall.Sync() // what they wrote to begin with is not to be flushed while they are measured
 	for _, r := range g.Rows {
@@ -99,17 +59,61 @@ func (p *Plan) Run(ctx context.Context, g Group) (res result.Group, err error) {
 		}
 		res.Rows = append(res.Rows, row)
 	}
+	if len(res.Rows) > 0 {
+		res.Checks = append(res.Checks, answered(res.Rows))
+	}
 	if g.Measure != nil {
 		facts, checks, err := g.Measure(ctx, p)
 		if err != nil {
 			return res, fmt.Errorf("%s: %w", g.ID, err)
 		}
-		res.Facts, res.Checks = facts, checks
+		res.Facts, res.Checks = facts, append(res.Checks, checks...)
 	}
 	if g.Check != nil {
 		res.Checks = append(res.Checks, g.Check(ctx)...)
 	}
 	return res, ctx.Err()
+}
+
+// start starts the systems. What it returns ends those that it started, also when one
+// did not.
+func (p *Plan) start(ctx context.Context, g Group, dir string) (versions []result.Version, stop func() error, err error) {
+	started := 0
+	stop = func() error {
+		var all error
+		for _, s := range g.Systems[:started] {
+			all = errors.Join(all, s.Stop())
+		}
+		return all
+	}
+	for i, s := range g.Systems {
+		p.Say("%s: starting %s", g.ID, s.Name())
+		home := filepath.Join(dir, fmt.Sprint(i))
+		if err := os.MkdirAll(home, 0o755); err != nil {
+			return nil, stop, fmt.Errorf("make a directory: %w", err)
+		}
+		started++
+		if err := s.Start(ctx, home); err != nil {
+			return nil, stop, fmt.Errorf("start %s: %w", s.Name(), err)
+		}
+		versions = append(versions, result.Version{System: s.Name(), Version: s.Version()})
+	}
+	return versions, stop, nil
+}
+
+// answered says whether a call failed in any round.
+func answered(rows []result.Row) result.Check {
+	c := result.Check{What: "no call failed"}
+	for _, r := range rows {
+		for _, side := range []result.Side{r.Admit, r.Peer} {
+			for _, s := range slices.Concat(side.Closed, side.Open) {
+				if s.Failed > 0 && c.Wrong == "" {
+					c.Wrong = fmt.Sprintf("%s, %s: %d of %d in a round, the first with %s", r.Title, side.System, s.Failed, s.Failed+s.Calls, s.Failure)
+				}
+			}
+		}
+	}
+	return c
 }
 
 // row measures both sides by turns, each first in every other round: what they can
@@ -148,13 +152,6 @@ func (p *Plan) row(ctx context.Context, r Row) (result.Row, error) {
 	return res, nil
 }
 
-func (r Row) openCallers() int {
-	if r.OpenCallers > 0 {
-		return r.OpenCallers
-	}
-	return max(r.Callers, 256)
-}
-
 func order(sides []*turn, round int) []*turn {
 	if round%2 == 0 {
 		return sides
@@ -162,69 +159,4 @@ func order(sides []*turn, round int) []*turn {
 	turned := slices.Clone(sides)
 	slices.Reverse(turned)
 	return turned
-}
-
-// turn is one side while it is measured.
-type turn struct {
-	Side
-	res *result.Side
-}
-
-// measure puts the load on the side once.
-func (t *turn) measure(ctx context.Context, callers int, l load.Load) (result.Sample, error) {
-	if o, ok := l.(load.Open); ok {
-		callers = o.Callers
-	}
-	if t.Before != nil {
-		if err := t.Before(ctx); err != nil {
-			return result.Sample{}, fmt.Errorf("prepare %s: %w", t.System.Name(), err)
-		}
-		syscall.Sync()
-	}
-	op, err := t.Open(ctx, callers)
-	if err != nil {
-		return result.Sample{}, fmt.Errorf("open %s: %w", t.System.Name(), err)
-	}
-	s, err := Measure(ctx, t.System, op, l)
-	if err := errors.Join(err, op.Close()); err != nil {
-		return s, fmt.Errorf("measure %s: %w", t.System.Name(), err)
-	}
-	return s, nil
-}
-
-// Measure puts the load on the system once. It fails where no call was answered.
-func Measure(ctx context.Context, s system.System, op system.Operation, l load.Load) (result.Sample, error) {
-	server, err := machine.Used(s.Processes())
-	if err != nil {
-		return result.Sample{}, err
-	}
-	own := ownTime()
-	o := l.Run(ctx, op)
-	after, err := machine.Used(s.Processes())
-	if err != nil {
-		return result.Sample{}, err
-	}
-	sample := result.Sample{
-		Requests: o.Requests, Calls: o.Calls, Failed: o.Failed, Seconds: o.Elapsed.Seconds(),
-		ServerCPU: (after - server).Seconds(), LoadCPU: (ownTime() - own).Seconds(),
-		P50: micros(o.Quantile(0.50)), P99: micros(o.Quantile(0.99)),
-	}
-	if o.Failure != nil {
-		sample.Failure = o.Failure.Error()
-	}
-	if o.Calls == 0 {
-		return sample, fmt.Errorf("no call was answered: %w", errors.Join(o.Failure, ctx.Err()))
-	}
-	return sample, nil
-}
-
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-
-// ownTime is the processor time of this process.
-func ownTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
