@@ -169,12 +169,14 @@ func (n *NextDue) digest() uint64 {
 }
 
 func digestOf(fields ...string) uint64 {
-	h := fnv.New64a()
+	text := make([]byte, 0, 256) // room for what is usual
 	for _, f := range fields {
-		h.Write(strconv.AppendInt(nil, int64(len(f)), 10))
-		h.Write([]byte{':'})
-		h.Write([]byte(f))
+		text = strconv.AppendInt(text, int64(len(f)), 10)
+		text = append(text, ':')
+		text = append(text, f...)
 	}
+	h := fnv.New64a()
+	h.Write(text)
 	return h.Sum64()
 }
 

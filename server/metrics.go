@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -87,7 +88,10 @@ func (m *metrics) claimed(pool string, r *admission.NextDueResult) {
 }
 
 // sessionMetrics count the sessions that are open, and the calls on them.
-type sessionMetrics struct{ open, calls prometheus.Gauge }
+type sessionMetrics struct {
+	open, calls prometheus.Gauge
+	answered    *prometheus.CounterVec
+}
 
 func newSessionMetrics() *sessionMetrics {
 	return &sessionMetrics{
@@ -95,9 +99,18 @@ func newSessionMetrics() *sessionMetrics {
 		calls: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "admit_session_calls_open", Help: "Calls of sessions that have no answer yet.",
 		}),
+		answered: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "admit_session_calls_total", Help: "Calls of sessions that were answered. call is Acquire, Renew or Release, empty where none was asked.",
+		}, []string{"call", "grpc_code"}),
 	}
 }
 
+// ended counts a call that was answered.
+func (m *sessionMetrics) ended(method string, err error) {
+	code, _ := ending(err)
+	m.answered.WithLabelValues(method[strings.LastIndex(method, "/")+1:], code).Inc()
+}
+
 func (m *sessionMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.open, m.calls}
+	return []prometheus.Collector{m.open, m.calls, m.answered}
 }

@@ -78,7 +78,7 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	api, reads := newDispatcher(g, log), reads{store, router}
 	admitv1.RegisterAdmissionServiceServer(api, &admissionService{store: store, metrics: decisions, drain: drain})
 	admitv1alpha1.RegisterSessionServiceServer(api, &sessionService{
-		store: store, router: router, metrics: decisions, gauges: sessions, drain: drain, log: log,
+		store: store, router: router, metrics: decisions, counts: sessions, drain: drain, log: log,
 	})
 	admitv1.RegisterDueWorkServiceServer(api, newDueWorkService(store, reads))
 	admitv1.RegisterPolicyServiceServer(api, &policyService{store: store, reads: reads, log: log})

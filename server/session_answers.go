@@ -85,6 +85,6 @@ func (s *session) forget(c *sessionCall) {
 	s.mu.Lock()
 	delete(s.open, c.in.GetId())
 	s.mu.Unlock()
-	s.gauges.calls.Dec()
+	s.counts.calls.Dec()
 	notify(s.room)
 }

@@ -132,6 +132,7 @@ func (c *sessionCall) answer() *admitv1alpha1.SessionAnswer {
 		err = statusError(err, retrySafe(req))
 		out.Outcome = &admitv1alpha1.SessionAnswer_Failure{Failure: writeStatus(err)}
 	}
+	c.session.counts.ended(method, err)
 	callLog{c.session.log}.ended(c.session.ctx, method, c.timer.began, err)
 	return out
 }

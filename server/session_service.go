@@ -25,7 +25,7 @@ type sessionService struct {
 	store   Decider
 	router  *router
 	metrics *metrics
-	gauges  *sessionMetrics
+	counts  *sessionMetrics
 	drain   *drain
 	log     *slog.Logger
 }
@@ -37,8 +37,8 @@ func (srv *sessionService) Session(stream admitv1alpha1.SessionService_SessionSe
 		sessionService: srv, stream: stream, ctx: stream.Context(),
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), open: make(map[uint64]*sessionCall),
 	}
-	srv.gauges.open.Inc()
-	defer srv.gauges.open.Dec()
+	srv.counts.open.Inc()
+	defer srv.counts.open.Dec()
 	go s.read() // until the stream ends, which is when this returns
 	err := s.write()
 	s.end()
@@ -136,7 +136,7 @@ func (s *session) admit(req *admitv1alpha1.SessionRequest) ([]*sessionCall, erro
 		}
 		return nil, err
 	}
-	s.gauges.calls.Add(float64(len(calls)))
+	s.counts.calls.Add(float64(len(calls)))
 	return calls, nil
 }
 
@@ -244,7 +244,7 @@ func (s *session) end() {
 	s.stop(context.Canceled, true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.gauges.calls.Sub(float64(len(s.open)))
+	s.counts.calls.Sub(float64(len(s.open)))
 	s.open = nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -428,8 +429,12 @@ func TestSessionsAreCounted(t *testing.T) {
 	if open, calls := gauge(t, h, "admit_sessions_open"), gauge(t, h, "admit_session_calls_open"); open != 1 || calls != 1 {
 		t.Errorf("%v sessions and %v calls are open", open, calls)
 	}
-	if got := gauge(t, h, "admit_decisions_total"); got != 1 {
-		t.Errorf("%v decisions were counted", got)
+	c.ask(&admitv1.ReleaseRequest{Token: "x"})
+	if decisions, answered := gauge(t, h, "admit_decisions_total"), gauge(t, h, "admit_session_calls_total"); decisions != 1 || answered != 2 {
+		t.Errorf("%v decisions and %v answers were counted", decisions, answered)
+	}
+	if got := scrape(t, h.reg); !strings.Contains(got, `admit_session_calls_total{call="Release",grpc_code="InvalidArgument"} 1`) {
+		t.Errorf("got %s", got)
 	}
 	store.serve(t.Context(), 1)
 	c.answer(2)

@@ -27,7 +27,8 @@ const (
 // SessionRequest begins calls, and gives others up.
 type SessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The calls that begin, at most 1000. They are queued together, in their order.
+	// The calls that begin, at most 1000. They are queued together; what a Release
+	// among them frees may be granted to an Acquire among them, whatever their order.
 	Calls []*SessionCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
 	// Calls whose answers nobody waits for any more, by their ids, at most 4096: an
 	// Acquire in line leaves it, as when its caller is lost. Each is answered all the
