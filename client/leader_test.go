@@ -199,8 +199,11 @@ func TestTheDocumentedServiceConfig(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var tries atomic.Int32
-		n := newNode(grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
+		n := newNode(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 			tries.Add(1)
+			if err := stream.RecvMsg(&emptypb.Empty{}); err != nil { // else a refusal may overtake the request
+				return err
+			}
 			return refusal(codes.Unavailable, "NO_QUORUM", 0)
 		}))
 		n.start()

@@ -122,9 +122,10 @@ func failed(a *admitv1alpha1.SessionAnswer) error {
 // until waits for a condition.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); !holds(); <-tick.C {
+		if time.Since(began) > 10*time.Second {
 			t.Fatalf("%s: not in 10 s", what)
 		}
 	}
