@@ -30,22 +30,27 @@ const (
 func inCluster(t *testing.T, a, b, c *fake, test func(t *testing.T, cl *client.Client, nodes map[string]*fakeNode)) {
 	t.Helper()
 	for way, opts := range ways {
-		t.Run(way, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				nodes := map[string]*fakeNode{first: serve(a), second: serve(b), third: serve(c)}
-				for _, n := range nodes {
-					defer n.stop()
-				}
-				cl := dialled(t, told, nodes, opts...)
-				cl.Conn().(*grpc.ClientConn).Connect()
-				synctest.Wait() // else the first connection wins, whichever it is
-				test(t, cl, nodes)
-				if err := cl.Close(); err != nil {
-					t.Errorf("close: %v", err)
-				}
-			})
-		})
+		t.Run(way, func(t *testing.T) { inClusterBy(t, opts, a, b, c, test) })
 	}
+}
+
+func inClusterBy(
+	t *testing.T, opts []client.Option, a, b, c *fake, test func(t *testing.T, cl *client.Client, nodes map[string]*fakeNode),
+) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		nodes := map[string]*fakeNode{first: serve(a), second: serve(b), third: serve(c)}
+		for _, n := range nodes {
+			defer n.stop()
+		}
+		cl := dialled(t, told, nodes, opts...)
+		cl.Conn().(*grpc.ClientConn).Connect()
+		synctest.Wait() // else the first connection wins, whichever it is
+		test(t, cl, nodes)
+		if err := cl.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
 }
 
 func acquire(t *testing.T, c *client.Client) {

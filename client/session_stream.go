@@ -26,6 +26,8 @@ type session struct {
 	// wake tells that there is something to send.
 	wake chan struct{}
 
+	// heard is when the node last answered anything.
+	heard time.Time
 	// retired says that further calls go elsewhere.
 	retired bool
 	// queue are the calls that have not been sent, sent those on their way; abandoned
@@ -39,6 +41,7 @@ type session struct {
 type sessionCall struct {
 	frame       *admitv1alpha1.SessionCall
 	size        int
+	sentAt      time.Time
 	deadline    time.Time
 	hasDeadline bool
 
@@ -60,8 +63,8 @@ func (s *session) notify() {
 	}
 }
 
-// leave gives a call up whose context has ended. Where the node had it and is silent,
-// others may know more.
+// leave gives a call up whose context has ended. Where the node had it and has been
+// silent since, others may know more.
 func (s *session) leave(p *sessionCall, why error) {
 	told := status.FromContextError(why).Err()
 	if silent := s.drop(p, told); silent && errors.Is(why, context.DeadlineExceeded) {
@@ -69,8 +72,8 @@ func (s *session) leave(p *sessionCall, why error) {
 	}
 }
 
-// drop takes a call out, and says whether it had been sent.
-func (s *session) drop(p *sessionCall, told error) (sent bool) {
+// drop takes a call out, and says whether nothing has come since it was sent.
+func (s *session) drop(p *sessionCall, told error) (silent bool) {
 	s.owner.mu.Lock()
 	defer s.owner.mu.Unlock()
 	if i := slices.Index(s.queue, p); i >= 0 {
@@ -86,7 +89,7 @@ func (s *session) drop(p *sessionCall, told error) (sent bool) {
 	s.abandoned = append(s.abandoned, id)
 	s.notify()
 	p.finish(nil, told)
-	return true
+	return s.heard.Before(p.sentAt)
 }
 
 // trouble notes that the node could not answer a call.
@@ -199,6 +202,7 @@ func (s *session) take(now time.Time) (req *admitv1alpha1.SessionRequest, over b
 		if p.hasDeadline {
 			p.frame.Timeout = durationpb.New(max(p.deadline.Sub(now), 0))
 		}
+		p.sentAt = now
 		req.Calls[i] = p.frame
 		s.sent[p.frame.GetId()] = p
 	}
@@ -239,6 +243,7 @@ func (s *session) receive(stream admitv1alpha1.SessionService_SessionClient) err
 func (s *session) settle(answers []*admitv1alpha1.SessionAnswer) (trouble error) {
 	s.owner.mu.Lock()
 	defer s.owner.mu.Unlock()
+	s.heard = time.Now()
 	for _, a := range answers {
 		p := s.sent[a.GetId()]
 		if p == nil {

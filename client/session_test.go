@@ -151,6 +151,35 @@ func TestACallThatIsGivenUp(t *testing.T) {
 	})
 }
 
+// A node that answers others is not silent, however short the time of one is.
+func TestASessionOutlivesShortDeadlines(t *testing.T) {
+	a, b, c := &fake{}, &fake{}, &fake{}
+	a.onRenew = func(ctx context.Context, _ int, _ *admitv1.RenewRequest) (*admitv1.RenewResponse, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	inClusterBy(t, ways["in a session"], a, b, c, func(t *testing.T, cl *client.Client, nodes map[string]*fakeNode) {
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			done := make(chan error, 1)
+			go func() {
+				_, err := cl.Renew(ctx, 0, "p")
+				done <- err
+			}()
+			<-time.After(10 * time.Millisecond)
+			acquire(t, cl)
+			if err := <-done; status.Code(err) != codes.DeadlineExceeded {
+				t.Errorf("got %v", err)
+			}
+			cancel()
+		}
+		acquire(t, cl)
+		if n := asked(a, b, c); n != [3]int{4, 0, 0} || nodes[first].sessions.streams != 1 {
+			t.Errorf("asked %v, on %d streams of the first", n, nodes[first].sessions.streams)
+		}
+	})
+}
+
 // A call whose context ends before it was sent is not sent.
 func TestACallThatIsGivenUpInTime(t *testing.T) {
 	f := &fake{}
