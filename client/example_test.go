@@ -106,3 +106,28 @@ func ExampleClient_Acquire() {
 		}
 	}
 }
+
+// A gateway asks for each request that it passes on: all of its goroutines share one
+// stream.
+func ExampleWithSession() {
+	c, err := client.Dial("127.0.0.1:7420", client.WithSession())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+
+	gateway := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		work := client.Work{Pool: "email", Tenant: r.Header.Get("Tenant"), MaxWait: time.Second}
+		err := c.Do(r.Context(), work, func(ctx context.Context, _ *client.Permit) error {
+			resp, err := send(ctx, r.URL.Path)
+			if err != nil {
+				return err
+			}
+			return resp.Body.Close()
+		})
+		if err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	log.Fatal(http.ListenAndServe("127.0.0.1:8080", gateway))
+}

@@ -311,6 +311,18 @@ func TestMessagesThatBreakALimit(t *testing.T) {
 	}
 }
 
+func TestAMessageThatIsTooLarge(t *testing.T) {
+	h, store := startWithPolicy(t)
+	before := len(store.seen)
+	c := h.session(t, soon(t))
+	large := otp("acme")
+	large.WorkerId = strings.Repeat("w", maxReceiveBytes)
+	c.send(large)
+	if err := c.end(); status.Code(err) != codes.ResourceExhausted || len(store.seen) != before {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
 // Beyond so many calls the server reads no further, and goes on once some are answered.
 func TestASessionHasOnlySoManyCallsOpen(t *testing.T) {
 	h, store := startWithPolicy(t)
