@@ -3,7 +3,8 @@
 // in directories of its own. It wants an idle machine.
 //
 //	go run .                          all of it
-//	go run . -only echo,etcd          some groups
+//	go run . -only echo,etcd          some groups, in the place of what was measured of them
+//	go run . -only echo/unary-64 -results /tmp/r -page /tmp/r.md    one row, kept apart
 //	go run . -report                  the page alone, from the results that there are
 package main
 
@@ -51,7 +52,7 @@ func mainError() error {
 	flag.StringVar(&o.root, "root", "..", "the checkout of admit")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each figure is measured: odd")
 	flag.DurationVar(&o.round, "round", 5*time.Second, "how long a round takes")
-	flag.StringVar(&o.only, "only", "", "the groups to measure, by commas (all)")
+	flag.StringVar(&o.only, "only", "", "the groups to measure, or group/row, by commas (all)")
 	flag.IntVar(&o.entries, "entries", 1_000_000, "the most due entries, a power of ten; ten million take 6 GB")
 	flag.BoolVar(&o.report, "report", false, "measure nothing, write the page from the results")
 	flag.StringVar(&o.dir, "dir", "", "where the servers keep their data and logs (a directory that is removed)")
@@ -154,18 +155,26 @@ func (o options) directory() (string, func() error, error) {
 	return dir, func() error { return os.RemoveAll(dir) }, os.Chmod(dir, 0o755)
 }
 
-// pick returns the groups of those names.
+// pick returns the groups of those names, or of group/row one row.
 func pick(groups []run.Group, names string) ([]run.Group, error) {
 	if names == "" {
 		return groups, nil
 	}
 	var picked []run.Group
 	for _, name := range strings.Split(names, ",") {
+		name, row, one := strings.Cut(name, "/")
 		i := slices.IndexFunc(groups, func(g run.Group) bool { return g.ID == name })
 		if i < 0 {
 			return nil, fmt.Errorf("no group is called %q", name)
 		}
-		picked = append(picked, groups[i])
+		g := groups[i]
+		if one {
+			g.Rows = slices.DeleteFunc(slices.Clone(g.Rows), func(r run.Row) bool { return r.ID != row })
+			if len(g.Rows) == 0 {
+				return nil, fmt.Errorf("no row of %s is called %q", name, row)
+			}
+		}
+		picked = append(picked, g)
 	}
 	return picked, nil
 }

@@ -81,6 +81,13 @@ func TestPick(t *testing.T) {
 	if got, err := pick(all, ""); err != nil || len(got) != 3 {
 		t.Errorf("picked %v (%v), want all", got, err)
 	}
+	all[1].Rows = []run.Row{{ID: "x"}, {ID: "y"}}
+	if got, err := pick(all, "b/y"); err != nil || len(got) != 1 || len(got[0].Rows) != 1 || got[0].Rows[0].ID != "y" || len(all[1].Rows) != 2 {
+		t.Errorf("picked %v (%v), want the row y of b alone", got, err)
+	}
+	if got, err := pick(all, "b/z"); err == nil {
+		t.Errorf("picked %v for a row that is not there", got)
+	}
 	if got, err := pick(all, "a,x"); err == nil {
 		t.Errorf("picked %v for a name that is not there", got)
 	}

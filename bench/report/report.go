@@ -45,7 +45,7 @@ func (p page) group(g result.Group) {
 		versions = append(versions, v.System+" ("+v.Version+")")
 	}
 	p.say("%s; %d rounds of %v. %s. A flush of the disk took %v, one in a hundred %v; the load average before was %.1f.",
-		g.At.Format(time.DateOnly), g.Rounds, time.Duration(g.Seconds*float64(time.Second)), strings.Join(versions, ", "),
+		g.At.Format(time.DateOnly), g.Rounds, time.Duration(g.Seconds*float64(time.Second)), strings.Join(versions, " and "),
 		g.Flush.P50.Round(time.Microsecond), g.Flush.P99.Round(time.Microsecond), g.Before)
 	if len(g.Rows) > 0 {
 		p.rows(g.Rows)

@@ -19,7 +19,7 @@ func TestPageSaysWhatWasMeasured(t *testing.T) {
 		"some CPU, 2 cores, 16 GB, Linux 6.1, go1.26.",
 		"`bench/results/some-cpu-2-cores.json`",
 		"## What the wire costs\n\nOne beside the other.\n",
-		"2026-11-30; 3 rounds of 5s. admit, 3 nodes (abc), echo (1). A flush of the disk took 98µs, one in a hundred 2.094ms; the load average before was 0.2.",
+		"2026-11-30; 3 rounds of 5s. admit, 3 nodes (abc) and echo (1). A flush of the disk took 98µs, one in a hundred 2.094ms; the load average before was 0.2.",
 		"| 256 callers | **0.50** (0.40–0.67) | ≥ 0.50 (0.65) | met | admit, 3 nodes: Acquire | 10,000 (8,000–12,000) | 1.20 | 120.0 | 512 µs | 2.35 ms |",
 		"| | | | | echo: the same | 20,000 (18,000–20,000) | 0.90 | 45.0 |  |  |",
 		"| one caller | **2.00** (2.00–2.00) of p50 | ≤ 1.50 | **missed** |",

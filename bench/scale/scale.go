@@ -5,13 +5,11 @@ package scale
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/admitd/admit/bench/calls"
-	"github.com/admitd/admit/bench/load"
 	"github.com/admitd/admit/bench/result"
 	"github.com/admitd/admit/bench/run"
 	"github.com/admitd/admit/bench/system"
@@ -29,11 +27,6 @@ type Node interface {
 }
 
 const (
-	// claimSize is how many entries a call claims.
-	claimSize = 10
-	// claimsInARow is how many calls are made before what they claimed is put back:
-	// few, that the backlog stays about as large.
-	claimsInARow = 20
 	// dueTenants share the backlog.
 	dueTenants = 100
 	// mostGrowth is the most that is wanted of a claim, by one of the smallest backlog.
@@ -102,82 +95,6 @@ func grow(ctx context.Context, p *run.Plan, n Node, due *calls.Backlog, entries 
 		facts = append(facts, growth(fmt.Sprintf("NextDue of 10 with %d entries", size), took, &first)...)
 	}
 	return facts, nil
-}
-
-// spreads are over how many tenants a backlog is dealt.
-var spreads = []int{10, 100, 1_000, 10_000, 100_000}
-
-// MeasureSpread has the same backlog dealt out to more and more tenants, each in a pool
-// of its own, and measures claims by turns.
-func MeasureSpread(ctx context.Context, p *run.Plan, n Node) ([]result.Fact, error) {
-	const entries = 100_000
-	var pools []*calls.Backlog
-	for _, tenants := range spreads {
-		b := calls.NewBacklog(n.Target, fmt.Sprintf("spread-%d", tenants), tenants)
-		if _, err := schedule(ctx, b, entries); err != nil {
-			return nil, err
-		}
-		pools = append(pools, b)
-	}
-	took := make([][]float64, len(pools))
-	for range p.Rounds {
-		for i, b := range pools {
-			once := *p
-			once.Rounds = 1
-			t, err := claims(ctx, &once, b, entries)
-			if err != nil {
-				return nil, err
-			}
-			took[i] = append(took[i], t...)
-		}
-	}
-	var facts []result.Fact
-	var first float64
-	for i, tenants := range spreads {
-		facts = append(facts, growth(fmt.Sprintf("NextDue of 10 with %d entries of %d tenants", entries, tenants), took[i], &first)...)
-	}
-	return facts, nil
-}
-
-// schedule has the backlog grow to so many, and returns how many were scheduled in a
-// second.
-func schedule(ctx context.Context, due *calls.Backlog, entries int) (float64, error) {
-	start, before := time.Now(), due.Queued()
-	if err := due.Fill(entries)(ctx); err != nil {
-		return 0, fmt.Errorf("schedule %d entries: %w", entries, err)
-	}
-	return float64(due.Queued()-before) / time.Since(start).Seconds(), nil
-}
-
-// claims returns each round's median latency of one caller, in microseconds.
-func claims(ctx context.Context, p *run.Plan, due *calls.Backlog, entries int) ([]float64, error) {
-	var medians []float64
-	for range p.Rounds {
-		var all load.Outcome
-		for all.Elapsed < p.For {
-			o, err := someClaims(ctx, due)
-			if err != nil {
-				return nil, err
-			}
-			all.Elapsed += o.Elapsed
-			all.Took = append(all.Took, o.Took...)
-			if err := due.Fill(entries)(ctx); err != nil {
-				return nil, err
-			}
-		}
-		all.Sort()
-		medians = append(medians, float64(all.Quantile(0.5))/float64(time.Microsecond))
-	}
-	return medians, nil
-}
-
-func someClaims(ctx context.Context, due *calls.Backlog) (load.Outcome, error) {
-	op, err := due.Claims(claimSize)(ctx, 1)
-	if err != nil {
-		return load.Outcome{}, err
-	}
-	o := load.Count{Calls: claimsInARow}.Run(ctx, op)
-	return o, errors.Join(o.Failure, op.Close())
 }
 
 // growth tells what a claim takes, and how much more that is than the first one told.
