@@ -63,7 +63,7 @@ func newCommand(lookup func(string) (string, bool)) *cobra.Command {
 		if err := cfg.Validate(); err != nil {
 			return usageError{err}
 		}
-		return run(cmd.Context(), cfg, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		return run(cmd.Context(), cfg, lookup, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.Flags().StringVar(&file, "config", "", "configuration file, in YAML")
@@ -82,10 +82,15 @@ func checkConfig(out io.Writer, cfg config.Config) error {
 }
 
 // run logs to stderr; stdout has what to try next.
-func run(ctx context.Context, cfg config.Config, stdout, stderr io.Writer) error {
+func run(ctx context.Context, cfg config.Config, lookup func(string) (string, bool), stdout, stderr io.Writer) error {
 	log, err := logging.New(stderr, cfg.LogLevel, cfg.LogFormat)
 	if err != nil {
 		return usageError{err}
+	}
+	if limit, err := manageMemory(lookup); err != nil {
+		log.Warn("collects garbage as usual", "error", err)
+	} else {
+		log.Debug("manages memory", "limit_bytes", limit)
 	}
 	return node.Run(ctx, cfg, log, func(n *node.Node) {
 		_, _ = io.WriteString(stdout, welcome(ctx, n, cfg)) // a closed stdout is no reason to stop
