@@ -55,8 +55,9 @@ type SessionServiceClient interface {
 	// this node, which says so in leader_addr: a session there saves the detour.
 	//
 	// Errors: INVALID_ARGUMENT where a message breaks a limit, is empty, or uses an
-	// id that is 0 or taken: nothing of that message was done; UNAUTHENTICATED;
-	// UNAVAILABLE (SHUTTING_DOWN).
+	// id that is 0 or taken: nothing of that message was done, and what was open
+	// before is answered first; RESOURCE_EXHAUSTED where a message is too large;
+	// UNAUTHENTICATED; UNAVAILABLE (SHUTTING_DOWN).
 	Session(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SessionRequest, SessionResponse], error)
 }
 
@@ -114,8 +115,9 @@ type SessionServiceServer interface {
 	// this node, which says so in leader_addr: a session there saves the detour.
 	//
 	// Errors: INVALID_ARGUMENT where a message breaks a limit, is empty, or uses an
-	// id that is 0 or taken: nothing of that message was done; UNAUTHENTICATED;
-	// UNAVAILABLE (SHUTTING_DOWN).
+	// id that is 0 or taken: nothing of that message was done, and what was open
+	// before is answered first; RESOURCE_EXHAUSTED where a message is too large;
+	// UNAUTHENTICATED; UNAVAILABLE (SHUTTING_DOWN).
 	Session(grpc.BidiStreamingServer[SessionRequest, SessionResponse]) error
 	mustEmbedUnimplementedSessionServiceServer()
 }
