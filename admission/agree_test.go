@@ -126,8 +126,9 @@ func (a *agreement) foretell(e admission.Entry) func([]admission.Result) {
 	switch op := e.Ops[0].(type) {
 	case *admission.Acquire:
 		p := a.n.pool(op.Pool)
-		if op.IssuedAt != 0 || p != nil && (p.policy.Shadow || a.n.yieldsStale(p, e.T, a.n.w.Add(e.T.Sub(a.n.t)))) { // it knows no wall to come
-			break
+		later := e.T != a.n.t || e.W != a.n.w // what comes due till then may let lanes yield
+		if op.IssuedAt != 0 || p != nil && (p.policy.Shadow || p.yields() && later || a.n.yieldsStale(p, e.T, e.W)) {
+			break // it knows no wall to come
 		}
 		now := *op
 		now.MaxWait = 0 // what waits is foretold only that it is not granted

@@ -61,7 +61,10 @@ func sameRows(t tester, a, b *State) {
 func sameLooks(t tester, a, b *State, call *NextDueResult) {
 	t.Helper()
 	for _, p := range a.pools.list {
-		q := SheddingQuery{Pool: p.name, HeldRows: 3, Call: call}
+		q := SheddingQuery{Pool: p.name, HeldRows: 3}
+		if call != nil && call.op != nil && call.op.Pool == p.name {
+			q.Call = call
+		}
 		poll := &NextDue{Pool: p.name, MaxItems: 1}
 		for what, look := range map[string]func(*State) any{
 			"shedding": func(s *State) any { return s.Shedding(s.t, s.w, q) },

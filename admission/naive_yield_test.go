@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"slices"
 	"time"
 
 	"github.com/admitd/admit/admission"
@@ -53,6 +54,11 @@ func (n *naive) yield(p *naivePool, asks []*naiveAsk) {
 	for rank, yielding := range n.yields(p, asks, n.t, n.w) {
 		p.lanes[rank].yielding = yielding
 	}
+}
+
+// yields says whether any lane may yield.
+func (p *naivePool) yields() bool {
+	return slices.ContainsFunc(p.policy.Lanes, func(l admission.LanePolicy) bool { return l.Yield != nil })
 }
 
 // yieldsStale says whether an entry of that moment that brings no demand would let
