@@ -136,8 +136,11 @@ func (l *lives) expiries(h *history, before map[Token]Instant) {
 			lost = append(lost, token)
 		}
 	}
+	pool := func(token Token) int { // they come in turn
+		return slices.IndexFunc(h.pools.list, func(p *pool) bool { return p.name == l.claims[token].pool })
+	}
 	slices.SortFunc(lost, func(a, b Token) int {
-		return cmp.Or(cmp.Compare(before[a], before[b]), cmp.Compare(a.Index, b.Index), cmp.Compare(a.Position, b.Position))
+		return cmp.Or(cmp.Compare(pool(a), pool(b)), cmp.Compare(before[a], before[b]), cmp.Compare(a.Index, b.Index), cmp.Compare(a.Position, b.Position))
 	})
 	for _, token := range lost {
 		x := l.claims[token]
