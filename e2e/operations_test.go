@@ -133,15 +133,15 @@ var (
 	madeUp  = regexp.MustCompile(`(node-\d)-[0-9a-f]{12}\b`)
 	anyRole = regexp.MustCompile(`\b(leader|voter)\b`)
 	columns = regexp.MustCompile(` +`)
-	index   = regexp.MustCompile(` up \d+ `)
+	decided = regexp.MustCompile(` up \d+ ([0-9a-f]{16}|-) `)
 )
 
 // shape takes from a line what differs from run to run: what is made up, who leads,
-// how far the log is and how wide that makes a column.
+// how far the log is, what was decided and how wide that makes a column.
 func shape(line string) string {
 	line = columns.ReplaceAllString(line, " ")
 	line = madeUp.ReplaceAllString(line, "$1-X")
-	return index.ReplaceAllString(anyRole.ReplaceAllString(line, "voter"), " up N ")
+	return decided.ReplaceAllString(anyRole.ReplaceAllString(line, "voter"), " up N D ")
 }
 
 // showLogs shows what the nodes said, after a failure.
