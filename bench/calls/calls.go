@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/admitd/admit/bench/system"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
@@ -50,9 +50,9 @@ func dial(addr string) (*clients, error) { return dialOften(addr, connections) }
 func dialOften(addr string, connections int) (*clients, error) {
 	c := &clients{}
 	for range connections {
-		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := system.Dial(addr)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("dial %s: %w", addr, err), c.Close())
+			return nil, errors.Join(err, c.Close())
 		}
 		c.conns = append(c.conns, conn)
 		c.stubs = append(c.stubs, admitv1.NewAdmissionServiceClient(conn))

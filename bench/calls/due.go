@@ -6,12 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 
 	"github.com/admitd/admit/bench/system"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
@@ -69,9 +65,9 @@ func (b *Backlog) Fill(entries int) func(context.Context) error {
 
 // Schedule makes so many entries that are due at once.
 func (b *Backlog) Schedule(ctx context.Context, entries int64) error {
-	conn, err := grpc.NewClient(b.at(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := system.Dial(b.at(), grpc.WithDefaultServiceConfig(againWithoutLeader))
 	if err != nil {
-		return fmt.Errorf("dial %s: %w", b.at(), err)
+		return err
 	}
 	defer conn.Close()
 	api := admitv1.NewDueWorkServiceClient(conn)
@@ -105,10 +101,6 @@ func (b *Backlog) schedule(ctx context.Context, api admitv1.DueWorkServiceClient
 		req.Entries = append(req.Entries, b.entry(i))
 	}
 	resp, err := api.Schedule(ctx, req)
-	for tries := 1; status.Code(err) == codes.Unavailable && tries < scheduleTries && ctx.Err() == nil; tries++ {
-		time.Sleep(scheduleAgain)
-		resp, err = api.Schedule(ctx, req)
-	}
 	if err != nil {
 		return fmt.Errorf("schedule: %w", err)
 	}
@@ -122,12 +114,16 @@ func (b *Backlog) schedule(ctx context.Context, api admitv1.DueWorkServiceClient
 	return nil
 }
 
-// A call that finds no leader is sent again after some time, some times. To schedule
-// the same entries twice is harmless.
-const (
-	scheduleTries = 20
-	scheduleAgain = 500 * time.Millisecond
-)
+// againWithoutLeader has gRPC send a call again that finds no leader: over ten seconds
+// or so, longer than it takes to elect one. To schedule the same entries twice is
+// harmless.
+const againWithoutLeader = `{"methodConfig": [{
+	"name": [{"service": "admit.v1.DueWorkService", "method": "Schedule"}],
+	"retryPolicy": {
+		"maxAttempts": 5, "initialBackoff": "2s", "maxBackoff": "4s", "backoffMultiplier": 2,
+		"retryableStatusCodes": ["UNAVAILABLE"]
+	}
+}]}`
 
 // Claims opens callers that claim up to n entries at a time, each a request.
 func (b *Backlog) Claims(n int32) system.Open {

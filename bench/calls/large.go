@@ -7,11 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/admitd/admit/bench/system"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
@@ -76,9 +75,9 @@ func (l *Large) Expire(ctx context.Context, permits int) error {
 
 // PutTenants gives so many tenants a row, a thousand with each call.
 func (l *Large) PutTenants(ctx context.Context, tenants int) error {
-	conn, err := grpc.NewClient(l.at(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := system.Dial(l.at())
 	if err != nil {
-		return fmt.Errorf("dial %s: %w", l.at(), err)
+		return err
 	}
 	defer conn.Close()
 	api := admitv1.NewPolicyServiceClient(conn)

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/admitd/admit/bench/system"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
@@ -18,9 +17,9 @@ import (
 // what they ask at the same time goes out in one message.
 func SessionPermits(at Target) system.Open {
 	return func(ctx context.Context, callers int) (system.Operation, error) {
-		conn, err := grpc.NewClient(at(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := system.Dial(at())
 		if err != nil {
-			return nil, fmt.Errorf("dial %s: %w", at(), err)
+			return nil, err
 		}
 		ctx, end := context.WithCancelCause(context.WithoutCancel(ctx))
 		stream, err := admitv1alpha1.NewSessionServiceClient(conn).Session(ctx)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,20 +69,15 @@ func (g *Gubernator) Start(ctx context.Context, dir string) error {
 
 // complete returns an error unless the node knows all others.
 func complete(ctx context.Context, addr string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/v1/HealthCheck", nil)
+	shown, err := system.Get(ctx, "http://"+addr+"/v1/HealthCheck")
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
 	var health struct {
 		Status string `json:"status"`
 		Peers  int    `json:"peer_count"`
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&health); err != nil {
+	if err := json.Unmarshal(shown, &health); err != nil {
 		return fmt.Errorf("read the node's health: %w", err)
 	}
 	if health.Status != "healthy" || health.Peers != nodes {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -27,10 +26,9 @@ const (
 func (g *Gubernator) Tokens(context.Context, int) (system.Operation, error) {
 	o := &tokens{}
 	for i := range connections {
-		conn, err := grpc.NewClient(g.api[i], grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(raw{})))
+		conn, err := system.Dial(g.api[i], grpc.WithDefaultCallOptions(grpc.ForceCodecV2(raw{})))
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("dial %s: %w", g.api[i], err), o.Close())
+			return nil, errors.Join(err, o.Close())
 		}
 		o.conns = append(o.conns, conn)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/admitd/admit/bench/result"
+	"github.com/admitd/admit/internal/pagepart"
 )
 
 // page is what is written.
@@ -104,7 +105,7 @@ func met(is bool) string {
 func side(s result.Side) string {
 	rates := result.Of(s.Closed, result.Sample.Rate)
 	cells := []string{
-		fmt.Sprintf("%s (%s–%s)", thousands(result.Median(rates)), thousands(slices.Min(rates)), thousands(slices.Max(rates))),
+		fmt.Sprintf("%s (%s–%s)", pagepart.Thousands(result.Median(rates)), pagepart.Thousands(slices.Min(rates)), pagepart.Thousands(slices.Max(rates))),
 		fmt.Sprintf("%.2f", result.Median(result.Of(s.Closed, result.Sample.BusyCores))),
 		fmt.Sprintf("%.1f", result.Median(result.Of(s.Closed, result.Sample.CPUPerRequest))),
 	}
@@ -144,7 +145,7 @@ func (p page) facts(facts []result.Fact) {
 func quantity(v float64, unit string) string {
 	number := fmt.Sprintf("%.3g", v)
 	if v >= 1000 {
-		number = thousands(v)
+		number = pagepart.Thousands(v)
 	}
 	return strings.TrimSpace(number + " " + unit)
 }
@@ -163,17 +164,4 @@ func (p page) checks(g result.Group) {
 	if len(well) > 0 {
 		p.say("Checked after the run: %s.", strings.Join(well, "; "))
 	}
-}
-
-// thousands prints 1234567.8 as 1,234,568.
-func thousands(v float64) string {
-	digits := fmt.Sprintf("%.0f", v)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
 }

@@ -6,7 +6,8 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"strings"
+
+	"github.com/admitd/admit/internal/pagepart"
 )
 
 // The loads of admission/cost_bench_test.go, in the order of their tables.
@@ -60,7 +61,7 @@ func writePage(w io.Writer, m host, rounds int, figures []*figure) {
 		p.bar(row.what, p.figure(row.name, "longest-ms"), 1, row.bar)
 	}
 	for _, n := range backlogs[3:] {
-		p.bar(fmt.Sprintf("`Snapshot()` of %s entries", thousands(n)), p.figure(loadName(n, 1000, false)+"/snapshot", "ns/op"), 1e-6, 5)
+		p.bar(fmt.Sprintf("`Snapshot()` of %s entries", pagepart.Thousands(float64(n))), p.figure(loadName(n, 1000, false)+"/snapshot", "ns/op"), 1e-6, 5)
 	}
 	p.say("\n## Allocations\n")
 	if f := p.figure(loadName(1e3, 1000, false)+"/acquire", "allocs/op"); f != nil {
@@ -76,12 +77,12 @@ func (p *page) table(what string, sizes []int, name func(int) string) {
 		acquire, poll := p.figure(name(n)+"/acquire", "ns/op"), p.figure(name(n)+"/nextdue10", "ns/op")
 		first, firstPoll := p.figure(name(sizes[0])+"/acquire", "ns/op"), p.figure(name(sizes[0])+"/nextdue10", "ns/op")
 		if acquire == nil || poll == nil || first == nil || firstPoll == nil {
-			p.say("| %s | not measured | | | | | |", thousands(n))
+			p.say("| %s | not measured | | | | | |", pagepart.Thousands(float64(n)))
 			continue
 		}
 		growth, growthPoll := acquire.median()/first.median(), poll.median()/firstPoll.median()
 		bar := math.Log(float64(n)) / math.Log(float64(sizes[0]))
-		p.say("| %s | %s | %.2f | %s | %.2f | %.2f | %s |", thousands(n), acquire.in(1e-3, "µs"), growth,
+		p.say("| %s | %s | %.2f | %s | %.2f | %.2f | %s |", pagepart.Thousands(float64(n)), acquire.in(1e-3, "µs"), growth,
 			poll.in(1e-3, "µs"), growthPoll, bar, verdict(max(growth, growthPoll) <= bar))
 	}
 }
@@ -115,17 +116,4 @@ func (f *figure) median() float64 {
 // in prints the median and the spread in another unit.
 func (f *figure) in(scale float64, unit string) string {
 	return fmt.Sprintf("%.3g %s (%.3g–%.3g)", f.median()*scale, unit, slices.Min(f.rounds)*scale, slices.Max(f.rounds)*scale)
-}
-
-// thousands prints 1000000 as 1,000,000.
-func thousands(n int) string {
-	digits := fmt.Sprint(n)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
 }

@@ -1,5 +1,6 @@
 // Package pagepart writes parts of a page that several programs write: each its own,
-// between two comments that name it, and the rest stays as it is.
+// between two comments that name it, and the rest stays as it is. Their numbers look
+// alike.
 package pagepart
 
 import (
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 )
 
 // Write puts text into the page at path as the part of that name: in the place of the
@@ -40,4 +42,17 @@ func put(page []byte, name string, text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the part %s does not both begin and end", name)
 	}
 	return bytes.Join([][]byte{page[:from], part, page[to+len(end):]}, nil), nil
+}
+
+// Thousands prints 1234567.8 as 1,234,568.
+func Thousands(v float64) string {
+	digits := fmt.Sprintf("%.0f", v)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
 }

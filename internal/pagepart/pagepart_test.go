@@ -30,3 +30,11 @@ func TestHalfAPartIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestThousands(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 999: "999", 1000: "1,000", 1234567.8: "1,234,568"} {
+		if got := Thousands(v); got != want {
+			t.Errorf("%v is %s, want %s", v, got, want)
+		}
+	}
+}
