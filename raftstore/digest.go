@@ -77,34 +77,42 @@ func word(s string) (w uint64) {
 	return w
 }
 
-// value adds all that callers can see of a value: what is not exported is the
-// core's own affair. Of a struct it adds the names of fields and what is in them,
-// unless that is nothing: so versions of this program that differ in their fields
-// agree as long as they decide alike.
-func (h *hash) value(v reflect.Value) {
+// value adds all that callers can see of a value, and says whether that is anything:
+// what is zero, or empty, is not. What is not exported is the core's own affair. Of a
+// struct it adds the names of fields and what is in them, unless that is nothing: so
+// versions of this program that differ in their fields agree as long as they decide
+// alike.
+func (h *hash) value(v reflect.Value) (shows bool) {
 	switch v.Kind() {
 	case reflect.Invalid: // no result
 		h.uint(0)
+		return false
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
 			h.uint(0)
-			return
+			return false
 		}
 		h.uint(1)
 		h.value(v.Elem())
+		return true
 	case reflect.Struct:
 		for _, f := range exported(v.Type()) {
-			if in := v.Field(f.place); !nothing(in) {
-				h.uint(f.name)
-				h.value(in)
+			before := *h
+			h.uint(f.name)
+			if h.value(v.Field(f.place)) {
+				shows = true
+			} else {
+				*h = before
 			}
 		}
 		h.uint(0) // no name: the next struct begins
+		return shows
 	case reflect.Slice, reflect.Array:
 		h.uint(uint64(v.Len()))
 		for i := range v.Len() {
-			h.value(v.Index(i))
+			shows = h.value(v.Index(i)) || shows
 		}
+		return shows || v.Kind() == reflect.Slice && v.Len() > 0
 	case reflect.String:
 		h.string(v.String())
 	case reflect.Bool:
@@ -120,18 +128,7 @@ func (h *hash) value(v reflect.Value) {
 	default:
 		panic(fmt.Sprintf("a result has a %s, which has no digest", v.Type()))
 	}
-}
-
-// nothing says whether a value shows nothing: it is zero, or empty, as far as it is
-// exported.
-func nothing(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Slice:
-		return v.Len() == 0
-	case reflect.Struct:
-		return !slices.ContainsFunc(exported(v.Type()), func(f field) bool { return !nothing(v.Field(f.place)) })
-	}
-	return v.IsZero()
+	return !v.IsZero()
 }
 
 // field is an exported field of a struct.

@@ -172,15 +172,16 @@ func (ps *polls) letAllGo() time.Duration {
 	defer ps.mu.Unlock()
 	next := never
 	at, w := ps.t.now()
+	var served []*pollGroup
 	for left := ps.all.Len(); left > 0; left -= lookAtOnce {
-		ps.t.s.fsm.read(func(st *admission.State) {
+		ps.t.s.fsm.read(func(st *admission.State) { // which holds up the entry that comes next
 			for g := range ps.all.next(min(left, lookAtOnce)) {
 				if len(g.waiting) == 0 || g.out >= g.window {
 					continue // one that is out looks again when it is back
 				}
 				delay, ok := st.PollDelay(at, w, g.waiting[0].op)
 				if ok && delay == 0 {
-					ps.letGoFirst(g, g.window-g.out)
+					served = append(served, g)
 					continue
 				}
 				if ok {
@@ -189,6 +190,9 @@ func (ps *polls) letAllGo() time.Duration {
 				ps.sendHome(g, func(p *parkedPoll) bool { return !p.park }, nil)
 			}
 		})
+	}
+	for _, g := range served {
+		ps.letGoFirst(g, g.window-g.out)
 	}
 	return next
 }

@@ -65,7 +65,7 @@ func (b *Book) Confirmed(nodeID string) time.Time {
 func (b *Book) confirm(nodeID string, sent time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.confirmed == nil || len(b.confirmed) >= maxPages {
+	if _, known := b.confirmed[nodeID]; !known && (b.confirmed == nil || len(b.confirmed) >= maxPages) {
 		b.confirmed = make(map[string]time.Time)
 	}
 	if sent.After(b.confirmed[nodeID]) {
