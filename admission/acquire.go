@@ -76,6 +76,9 @@ func (s *State) presentState(seen *requestRow, d *demand, now Instant) (v Permit
 // is shed if not.
 func (d *dispatch) answer(a *ask) {
 	if d.recall(a, d.t) { // by an earlier ask of this entry
+		if w := d.waiter(a.result.Decision.Waiter); w != nil {
+			d.comeBack(w, a.op, &a.result)
+		}
 		return
 	}
 	if !d.reserved && d.mayPass(a, d.t) {

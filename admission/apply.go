@@ -131,10 +131,8 @@ func (s *State) decide(ops []Op, results []Result) {
 			results[i] = res
 			if a != nil {
 				s.contest(a.demand.tenant.pool).ask(s, a)
-			} else if w := s.waiter(res.Decision.Waiter); w != nil && op.MaxWait > 0 {
-				s.attach(w, op.MaxWait)
-			} else if w != nil {
-				s.lookIn(w)
+			} else if w := s.waiter(res.Decision.Waiter); w != nil {
+				s.comeBack(w, op, res)
 			}
 		case *NextDue:
 			q, res := s.attend(op)
@@ -161,7 +159,16 @@ func (s *State) decide(ops []Op, results []Result) {
 		clear(c.echoes)
 	}
 	s.contests = s.contests[:0]
-	s.endGlances(ops, results)
+	s.endGlances()
+}
+
+// comeBack is for an Acquire of which an earlier try is in line.
+func (s *State) comeBack(w *waiter, op *Acquire, res *AcquireResult) {
+	if op.MaxWait > 0 {
+		s.attach(w, op.MaxWait)
+	} else {
+		s.lookIn(w, res)
+	}
 }
 
 // ask adds an Acquire, with what waits behind it. One with the request id of one

@@ -1,32 +1,37 @@
 package admission
 
-import "slices"
-
 // A glance is an Acquire that would not wait, of which an earlier try is in line. It
 // stands there for this one entry, and is told what came of it.
 type glance struct {
+	result *AcquireResult
 	waiter *waiter
-	// detached is until when the place was kept without anybody listening.
+	// detached is until when the place was kept without anybody listening, or 0.
 	detached Instant
 }
 
 // lookIn lets a waiter be served in this entry, though nobody may listen for it.
-func (s *State) lookIn(w *waiter) {
+func (s *State) lookIn(w *waiter, r *AcquireResult) {
+	s.glances = append(s.glances, glance{r, w, w.row.detached})
 	if !w.attached() {
-		s.glances = append(s.glances, glance{w, w.row.detached})
 		s.attach(w, 0)
 	}
 }
 
 // endGlances answers them once everything is given out.
-func (s *State) endGlances(ops []Op, results []Result) {
-	for i, op := range ops {
-		if a, ok := op.(*Acquire); ok && a.MaxWait == 0 {
-			s.endGlance(results[i].(*AcquireResult))
-		}
+func (s *State) endGlances() {
+	if len(s.glances) == 0 {
+		return
 	}
 	for _, g := range s.glances {
-		if s.waiter(g.waiter.key) != nil {
+		if g.waiter.end == nil {
+			g.result.Decision = s.refusalOf(g.waiter)
+			continue
+		}
+		g.result.Decision = g.waiter.end.Decision
+		g.result.Decision.Replayed = g.result.Decision.Shed == nil
+	}
+	for _, g := range s.glances {
+		if g.detached != 0 && g.waiter.end == nil {
 			s.setDeadline(g.waiter, g.waiter.row.until, g.detached)
 			s.goOut(g.waiter)
 		}
@@ -47,18 +52,4 @@ func (s *State) foresee(r *AcquireResult, op *Acquire, at Instant) {
 	if x := s.examine(w.demand, w.need(), at); len(x.blocking) > 0 {
 		r.Decision.Shed = x.shed()
 	}
-}
-
-func (s *State) endGlance(r *AcquireResult) {
-	key := r.Decision.Waiter
-	if key == (WaiterKey{}) {
-		return
-	}
-	if w := s.waiter(key); w != nil {
-		r.Decision = s.refusalOf(w)
-		return
-	}
-	i := slices.IndexFunc(s.waitEnds, func(end WaitEnd) bool { return end.Waiter == key })
-	r.Decision = s.waitEnds[i].Result.Decision
-	r.Decision.Replayed = r.Decision.Shed == nil
 }

@@ -59,7 +59,7 @@ type State struct {
 	stirred []*class
 	// contests are those of the entry that is being applied.
 	contests []contest
-	// glances are those that looked in where nobody listened.
+	// glances are those of the entry that is being applied.
 	glances []glance
 }
 

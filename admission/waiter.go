@@ -28,6 +28,8 @@ type waiter struct {
 	row       *waiterRow
 	// queued says whether it is in the demand's queue.
 	queued bool
+	// end is how the wait ended, nil while it is in line.
+	end *AcquireResult
 }
 
 // waiterRow is what of a waiter changes.
@@ -297,9 +299,9 @@ func (s *State) endWait(w *waiter, d Decision) *AcquireResult {
 	s.leaveLock(w)
 	s.leaveJob(w)
 	s.noteIdle(t)
-	end := &AcquireResult{Decision: d}
-	s.waitEnds = append(s.waitEnds, WaitEnd{w.key, t.pool.name, t.id, end})
-	return end
+	w.end = &AcquireResult{Decision: d}
+	s.waitEnds = append(s.waitEnds, WaitEnd{w.key, t.pool.name, t.id, w.end})
+	return w.end
 }
 
 // refusalOf returns why the waiter is not granted now.
@@ -314,19 +316,28 @@ func (s *State) reviewWaiters(left int64, whose func(*tenant) bool) {
 		return
 	}
 	var lost []*waiter
-	var told []Decision
 	s.waiters.Scan(func(row *waiterRow) bool {
 		w := row.waiter
 		if !whose(w.demand.tenant) {
 			return true
 		}
 		left--
-		if x := s.examine(w.demand, w.need(), s.t); x.final {
-			lost, told = append(lost, w), append(told, Decision{Shed: x.shed()})
+		if s.examine(w.demand, w.need(), s.t).final {
+			lost = append(lost, w)
 		}
 		return left > 0
 	})
-	for i, w := range lost {
+	s.endTogether(lost)
+}
+
+// endTogether ends waits, all told what held them before any ends: it may be another
+// of them.
+func (s *State) endTogether(all []*waiter) {
+	told := make([]Decision, len(all))
+	for i, w := range all {
+		told[i] = s.refusalOf(w)
+	}
+	for i, w := range all {
 		s.endWait(w, told[i])
 	}
 }
@@ -342,7 +353,7 @@ func (s *State) endWaits() {
 }
 
 // endWaitsOf ends those of one pool, oldest first, and returns the budget that is
-// left. All are told what held them before any ends: it may be another of them.
+// left.
 func (s *State) endWaitsOf(p *pool, budget int) int {
 	var over []*waiter
 	p.deadlines.Scan(func(next deadline) bool {
@@ -353,13 +364,7 @@ func (s *State) endWaitsOf(p *pool, budget int) int {
 		over = append(over, next.waiter)
 		return true
 	})
-	told := make([]Decision, len(over))
-	for i, w := range over {
-		told[i] = s.refusalOf(w)
-	}
-	for i, w := range over {
-		s.endWait(w, told[i])
-	}
+	s.endTogether(over)
 	return budget
 }
 
