@@ -107,11 +107,11 @@ func (f *Forwarder) Do(ctx context.Context, addr string, c Call, stop <-chan str
 
 // Start is Do for who does not wait: done is told the outcome, once. It must not block,
 // nor call the forwarder. A deadline that is not zero is passed on; the call goes on
-// behind it. abandon ends the call as stop does, and done is told what the leader says
-// to that.
+// behind it. abandon, which is called once, ends the call as stop does, and done is told
+// what the leader says to that.
 func (f *Forwarder) Start(addr string, c Call, deadline time.Time, done func(response []byte, err error)) (abandon func()) {
 	p := newPending(c)
-	p.deadline, p.hasDeadline = deadline, !deadline.IsZero()
+	p.deadline = deadline
 	p.done = func() {
 		f.metrics.count(p.err)
 		done(p.response, p.err)
@@ -125,7 +125,7 @@ func (f *Forwarder) Start(addr string, c Call, deadline time.Time, done func(res
 		p.done()
 		return func() {}
 	}
-	return func() { l.abandon(p) }
+	return func() { l.part(p) }
 }
 
 // Lead says that the node at addr leads, or with "" that nobody is known to. What

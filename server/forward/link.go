@@ -54,9 +54,9 @@ type link struct {
 
 // pending is a call without an answer.
 type pending struct {
-	frame       *forwardv1.Call
-	deadline    time.Time
-	hasDeadline bool
+	frame *forwardv1.Call
+	// deadline is zero where there is none.
+	deadline time.Time
 
 	// done is told when there is an outcome, under the link's lock.
 	done     func()
@@ -72,7 +72,7 @@ func newPending(c Call) *pending {
 func (l *link) do(ctx context.Context, c Call, stop <-chan struct{}) ([]byte, error) {
 	p, done := newPending(c), make(chan struct{})
 	p.done = func() { close(done) }
-	p.deadline, p.hasDeadline = ctx.Deadline()
+	p.deadline, _ = ctx.Deadline()
 	if err := l.enter(p); err != nil {
 		return nil, err
 	}
@@ -83,16 +83,12 @@ func (l *link) do(ctx context.Context, c Call, stop <-chan struct{}) ([]byte, er
 		return l.leave(p, ctx.Err())
 	case <-stop:
 	}
-	l.abandon(p)
-	timer := time.NewTimer(partingTime)
-	defer timer.Stop()
+	l.part(p)
 	select {
 	case <-done:
 		return p.response, p.err
 	case <-ctx.Done():
 		return l.leave(p, ctx.Err())
-	case <-timer.C:
-		return l.leave(p, context.Canceled)
 	}
 }
 
@@ -116,6 +112,12 @@ func (l *link) enter(p *pending) error {
 	l.metrics.open.Inc()
 	l.notify()
 	return nil
+}
+
+// part has a call end, and gives it up where no answer comes to that.
+func (l *link) part(p *pending) {
+	l.abandon(p)
+	time.AfterFunc(partingTime, func() { _, _ = l.leave(p, context.Canceled) })
 }
 
 // abandon has a call end, and its answer come.
@@ -283,7 +285,7 @@ func (l *link) take(now time.Time) *forwardv1.ForwardRequest {
 			break
 		}
 		size += own
-		if p.hasDeadline {
+		if !p.deadline.IsZero() {
 			p.frame.Timeout = durationpb.New(max(p.deadline.Sub(now), 0))
 		}
 		req.Calls = append(req.Calls, p.frame)

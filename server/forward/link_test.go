@@ -29,6 +29,24 @@ func TestAStopWaitsForASlowWord(t *testing.T) {
 	})
 }
 
+// A call that is to end and of which the leader says nothing is lost in the end.
+func TestPartingTakesSoLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, began := bareLink(), time.Now()
+		p, done := newPending(Call{}), make(chan struct{})
+		p.done = func() { close(done) }
+		if err := l.enter(p); err != nil {
+			t.Fatal(err)
+		}
+		l.take(began)
+		l.part(p)
+		<-done
+		if took := time.Since(began); !errors.Is(p.err, ErrLost) || took != partingTime {
+			t.Errorf("got %v after %v, want it to be lost after %v", p.err, took, partingTime)
+		}
+	})
+}
+
 // bareLink is a link whose messages a test takes.
 func bareLink() *link {
 	return &link{wake: make(chan struct{}, 1), sent: map[uint64]*pending{}, metrics: NewMetrics()}
