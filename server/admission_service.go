@@ -24,15 +24,11 @@ func (s *admissionService) Acquire(ctx context.Context, in *admitv1.AcquireReque
 	waiting, end := s.drain.wait(ctx, waits(in))
 	defer end()
 	timer := s.metrics.start()
-	answer, res, err := decide[*admission.AcquireResult](waiting, s.store, req)
+	answers, err := s.store.Do(waiting, req)
 	if err != nil {
 		return nil, s.drain.explain(ctx, err)
 	}
-	if res.Err != nil {
-		return nil, res.Err
-	}
-	timer.acquired(answer, in.GetPool(), res.Decision)
-	return writeAcquire(answer, res), nil
+	return answerAcquire(timer, in.GetPool(), answers[0])
 }
 
 func (s *admissionService) BatchAcquire(ctx context.Context, in *admitv1.BatchAcquireRequest) (*admitv1.BatchAcquireResponse, error) {
@@ -83,11 +79,11 @@ func (s *admissionService) Renew(ctx context.Context, in *admitv1.RenewRequest) 
 	if err != nil {
 		return nil, err
 	}
-	answer, res, err := do[*admission.RenewResult](ctx, s.store, op)
+	answers, err := s.store.Do(ctx, raftstore.Request{Op: op})
 	if err != nil {
 		return nil, err
 	}
-	return writeRenew(answer, res), nil
+	return answerRenew(answers[0])
 }
 
 func (s *admissionService) Release(ctx context.Context, in *admitv1.ReleaseRequest) (*admitv1.ReleaseResponse, error) {
@@ -95,14 +91,11 @@ func (s *admissionService) Release(ctx context.Context, in *admitv1.ReleaseReque
 	if err != nil {
 		return nil, err
 	}
-	answer, res, err := do[*admission.ReleaseResult](ctx, s.store, op)
+	answers, err := s.store.Do(ctx, raftstore.Request{Op: op})
 	if err != nil {
 		return nil, err
 	}
-	if res.Err != nil {
-		return nil, res.Err
-	}
-	return writeRelease(answer, res), nil
+	return answerRelease(answers[0])
 }
 
 func (s *admissionService) BatchRelease(ctx context.Context, in *admitv1.BatchReleaseRequest) (*admitv1.BatchReleaseResponse, error) {
@@ -149,11 +142,7 @@ func (s *admissionService) NextDue(ctx context.Context, in *admitv1.NextDueReque
 
 // do has one operation decided.
 func do[R admission.Result](ctx context.Context, s Store, op admission.Op) (raftstore.Answer, R, error) {
-	return decide[R](ctx, s, raftstore.Request{Op: op})
-}
-
-func decide[R admission.Result](ctx context.Context, s Store, req raftstore.Request) (raftstore.Answer, R, error) {
-	answers, err := s.Do(ctx, req)
+	answers, err := s.Do(ctx, raftstore.Request{Op: op})
 	if err != nil {
 		return raftstore.Answer{}, *new(R), err
 	}

@@ -73,8 +73,8 @@ func statusInterceptor(ctx context.Context, req any, _ *grpc.UnaryServerInfo, ha
 	return resp, nil
 }
 
-// statusStreamInterceptor is the same for calls that stream their answer: all of
-// them only read.
+// statusStreamInterceptor is the same for streams: they only read, or carry calls that
+// have a status each.
 func statusStreamInterceptor(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if err := handler(srv, &decodingStream{stream}); err != nil {
 		return statusError(err, true)

@@ -28,7 +28,7 @@ func newMetrics() *metrics {
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "admit_decision_seconds",
 			Help: "Time from a valid Acquire or BatchAcquire to its decision, the log included; one observation for each decision " +
-				"that did not wait.",
+				"that did not wait. In a session, the time to its answer.",
 			// A shed answer from memory takes microseconds, a grant one fsync, and
 			// beyond a second something is wrong.
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},

@@ -18,6 +18,38 @@ func result[R admission.Result](a raftstore.Answer) (R, error) {
 	return res, nil
 }
 
+// answerAcquire counts a decision and writes it.
+func answerAcquire(t timer, pool string, a raftstore.Answer) (*admitv1.AcquireResponse, error) {
+	res, err := result[*admission.AcquireResult](a)
+	switch {
+	case err != nil:
+		return nil, err
+	case res.Err != nil:
+		return nil, res.Err
+	}
+	t.acquired(a, pool, res.Decision)
+	return writeAcquire(a, res), nil
+}
+
+func answerRenew(a raftstore.Answer) (*admitv1.RenewResponse, error) {
+	res, err := result[*admission.RenewResult](a)
+	if err != nil {
+		return nil, err
+	}
+	return writeRenew(a, res), nil
+}
+
+func answerRelease(a raftstore.Answer) (*admitv1.ReleaseResponse, error) {
+	res, err := result[*admission.ReleaseResult](a)
+	switch {
+	case err != nil:
+		return nil, err
+	case res.Err != nil:
+		return nil, res.Err
+	}
+	return writeRelease(a, res), nil
+}
+
 func writeBatchAcquire(i int, a raftstore.Answer, r *admission.AcquireResult) *admitv1.BatchAcquireResult {
 	if r.Err != nil {
 		return &admitv1.BatchAcquireResult{

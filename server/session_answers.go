@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+
 	"google.golang.org/protobuf/proto"
 
 	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
@@ -29,7 +31,7 @@ func (s *session) write() error {
 			s.stop(raftstore.ErrShuttingDown, false)
 			draining = nil
 		case <-s.ctx.Done():
-			return s.ctx.Err()
+			return context.Cause(s.ctx)
 		}
 	}
 }
@@ -55,6 +57,7 @@ func (s *session) outcome() error {
 
 // send answers calls, those aside that the leader is to answer.
 func (s *session) send(calls []*sessionCall) error {
+	defer clear(calls) // so that what was answered can be freed
 	resp, size := &admitv1alpha1.SessionResponse{}, 0
 	for _, c := range calls {
 		if c.passOn() {

@@ -36,11 +36,11 @@ type sessionCall struct {
 }
 
 // prepare reads the request.
-func (c *sessionCall) prepare(now time.Time) (err error) {
+func (c *sessionCall) prepare() (err error) {
 	defer recovered(&err)
 	c.Done = c.told
 	if t := c.in.GetTimeout(); t != nil {
-		c.Deadline = now.Add(t.AsDuration())
+		c.Deadline = c.timer.began.Add(t.AsDuration())
 	}
 	switch in := c.in.GetRequest().(type) {
 	case *admitv1alpha1.SessionCall_Acquire:
@@ -142,32 +142,19 @@ func (c *sessionCall) result(out *admitv1alpha1.SessionAnswer) (err error) {
 	defer recovered(&err)
 	switch c.Op.(type) {
 	case *admission.Acquire:
-		res, err := result[*admission.AcquireResult](c.decided)
-		switch {
-		case err != nil:
-			return err
-		case res.Err != nil:
-			return res.Err
-		}
-		c.timer.acquired(c.decided, c.in.GetAcquire().GetPool(), res.Decision)
-		out.Outcome = &admitv1alpha1.SessionAnswer_Acquire{Acquire: writeAcquire(c.decided, res)}
+		a := &admitv1alpha1.SessionAnswer_Acquire{}
+		out.Outcome = a
+		a.Acquire, err = answerAcquire(c.timer, c.in.GetAcquire().GetPool(), c.decided)
 	case *admission.Renew:
-		res, err := result[*admission.RenewResult](c.decided)
-		if err != nil {
-			return err
-		}
-		out.Outcome = &admitv1alpha1.SessionAnswer_Renew{Renew: writeRenew(c.decided, res)}
+		a := &admitv1alpha1.SessionAnswer_Renew{}
+		out.Outcome = a
+		a.Renew, err = answerRenew(c.decided)
 	case *admission.Release:
-		res, err := result[*admission.ReleaseResult](c.decided)
-		switch {
-		case err != nil:
-			return err
-		case res.Err != nil:
-			return res.Err
-		}
-		out.Outcome = &admitv1alpha1.SessionAnswer_Release{Release: writeRelease(c.decided, res)}
+		a := &admitv1alpha1.SessionAnswer_Release{}
+		out.Outcome = a
+		a.Release, err = answerRelease(c.decided)
 	}
-	return nil
+	return err
 }
 
 // forwarded writes what the leader answered.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"strconv"
 	"sync"
-	"time"
 
 	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 	"github.com/admitd/admit/raftstore"
@@ -33,16 +31,24 @@ type sessionService struct {
 // Session runs one goroutine that reads and, here, one that writes; none waits for a
 // call.
 func (srv *sessionService) Session(stream admitv1alpha1.SessionService_SessionServer) error {
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
 	s := &session{
-		sessionService: srv, stream: stream, ctx: stream.Context(),
+		sessionService: srv, stream: stream, ctx: ctx,
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), open: make(map[uint64]*sessionCall),
 	}
 	srv.counts.open.Inc()
 	defer srv.counts.open.Dec()
-	go s.read() // until the stream ends, which is when this returns
-	err := s.write()
-	s.end()
-	return err
+	defer s.end()
+	go func() { // until the stream ends, which is when this returns
+		defer func() {
+			if p := recover(); p != nil {
+				cancel(panicError(p))
+			}
+		}()
+		s.read()
+	}()
+	return s.write()
 }
 
 // session is one stream, with the calls on it that have no answer yet.
@@ -120,13 +126,13 @@ func (s *session) admit(req *admitv1alpha1.SessionRequest) ([]*sessionCall, erro
 	if s.open == nil {
 		return nil, context.Canceled // it has ended
 	}
-	calls := make([]*sessionCall, 0, len(in))
+	calls, timer := make([]*sessionCall, 0, len(in)), s.metrics.start()
 	for i, m := range in {
 		if id := m.GetId(); id == 0 || s.open[id] != nil {
-			check.fail("calls["+strconv.Itoa(i)+"].id", "is %d, must not be 0 nor that of a call that is open", id)
+			check.in("calls", i).fail("id", "is %d, must not be 0 nor that of a call that is open", id)
 			continue
 		}
-		c := &sessionCall{session: s, in: m}
+		c := &sessionCall{session: s, in: m, timer: timer}
 		s.open[m.GetId()] = c
 		calls = append(calls, c)
 	}
@@ -162,16 +168,11 @@ func (s *session) awaitRoom() bool {
 func (s *session) begin(calls []*sessionCall) {
 	s.beginning.Lock()
 	defer s.beginning.Unlock()
-	s.mu.Lock()
-	refusing := s.refusing
-	s.mu.Unlock()
-	now, timer := time.Now(), s.metrics.start()
 	subs := make([]*raftstore.Submission, 0, len(calls))
 	for _, c := range calls {
-		c.timer = timer
-		err := refusing
+		err := s.refusal(c)
 		if err == nil {
-			err = c.prepare(now)
+			err = c.prepare()
 		}
 		if err != nil {
 			c.told(raftstore.Answer{}, err)
@@ -182,6 +183,16 @@ func (s *session) begin(calls []*sessionCall) {
 	if len(subs) > 0 {
 		s.store.Submit(s.ctx, subs...)
 	}
+}
+
+// refusal says why a call is not to begin any more, or nil.
+func (s *session) refusal(c *sessionCall) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.withdrawn {
+		return context.Canceled
+	}
+	return s.refusing
 }
 
 // settled hands a call to the writer.
@@ -226,14 +237,16 @@ func (s *session) withdraw(calls []*sessionCall) {
 	subs := make([]*raftstore.Submission, 0, len(calls))
 	for _, c := range calls {
 		s.mu.Lock()
+		before, abandon := c.withdrawn, c.abandon
 		c.withdrawn = true
-		abandon := c.abandon
 		s.mu.Unlock()
-		if abandon != nil {
+		switch {
+		case before: // it knows
+		case abandon != nil:
 			abandon()
-			continue
+		default:
+			subs = append(subs, &c.Submission)
 		}
-		subs = append(subs, &c.Submission)
 	}
 	s.store.Withdraw(subs...)
 }
