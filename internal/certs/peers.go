@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // NodeServerName is what a node asks for, as the name of the server, when it
@@ -61,21 +60,14 @@ func CheckNode(roots *x509.CertPool, chain []*x509.Certificate) error {
 	if _, ok := NodeName(leaf); !ok {
 		return fmt.Errorf("the certificate of %q is not a node's: it has no URI spiffe://DOMAIN%sNAME", leaf.Subject.CommonName, nodePath)
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{
-		Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}); err != nil {
-		return err
-	}
-	if !forClients(leaf) {
-		return fmt.Errorf("the certificate of %q is for servers alone, and members are clients too", leaf.Subject.CommonName)
+	for _, side := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
+		if _, err := leaf.Verify(x509.VerifyOptions{
+			Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{side},
+		}); err != nil {
+			return fmt.Errorf("the certificate of %q can't serve members, which are both servers and clients: %w", leaf.Subject.CommonName, err)
+		}
 	}
 	return nil
-}
-
-// forClients says whether a certificate is for clients: one that says nothing is for all.
-func forClients(leaf *x509.Certificate) bool {
-	return len(leaf.ExtKeyUsage)+len(leaf.UnknownExtKeyUsage) == 0 ||
-		slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) || slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageAny)
 }
 
 // Pool reads the authorities in a file.
