@@ -33,7 +33,7 @@ const (
 // contexts as they do otherwise. A session goes by admit.v1alpha1, which all nodes have
 // to know. Interceptors of gRPC see one stream and no calls.
 //
-// At most 4096 calls of the client are under way then, 3072 of them with MaxWait; a
+// At most 4096 calls of the client are under way on it, 3072 of them with MaxWait; a
 // further one waits until one ends.
 func WithSession() Option {
 	return func(c *config) { c.session = true }
@@ -143,7 +143,7 @@ func (ss *sessions) do(ctx context.Context, call *admitv1alpha1.SessionCall, siz
 	}
 	defer func() { <-ss.open }()
 	p := &sessionCall{frame: call, size: size, done: make(chan struct{})}
-	p.deadline, p.hasDeadline = ctx.Deadline()
+	p.deadline, _ = ctx.Deadline()
 	s := ss.enter(p)
 	select {
 	case <-p.done:

@@ -39,11 +39,11 @@ type session struct {
 
 // sessionCall is a call without an answer.
 type sessionCall struct {
-	frame       *admitv1alpha1.SessionCall
-	size        int
-	sentAt      time.Time
-	deadline    time.Time
-	hasDeadline bool
+	frame  *admitv1alpha1.SessionCall
+	size   int
+	sentAt time.Time
+	// deadline is zero where there is none.
+	deadline time.Time
 
 	// done is closed when there is an outcome.
 	done   chan struct{}
@@ -199,7 +199,7 @@ func (s *session) take(now time.Time) (req *admitv1alpha1.SessionRequest, over b
 	}
 	req = &admitv1alpha1.SessionRequest{Abandoned: s.abandoned[:gone:gone], Calls: make([]*admitv1alpha1.SessionCall, n)}
 	for i, p := range s.queue[:n] {
-		if p.hasDeadline {
+		if !p.deadline.IsZero() {
 			p.frame.Timeout = durationpb.New(max(p.deadline.Sub(now), 0))
 		}
 		p.sentAt = now
