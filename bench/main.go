@@ -56,13 +56,16 @@ func mainError() error {
 	flag.IntVar(&o.entries, "entries", 1_000_000, "the most due entries, a power of ten; ten million take 6 GB")
 	flag.BoolVar(&o.report, "report", false, "measure nothing, write the page from the results")
 	flag.StringVar(&o.dir, "dir", "", "where the servers keep their data and logs (a directory that is removed)")
-	flag.StringVar(&o.results, "results", "results", "the directory of the results")
+	flag.StringVar(&o.results, "results", results, "the directory of the results")
 	flag.StringVar(&o.page, "page", "../docs/benchmarks.md", "the page to write")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return o.run(ctx)
 }
+
+// results is where figures are kept that are written into the page.
+const results = "results"
 
 type options struct {
 	root, only, dir, results, page string
@@ -74,6 +77,9 @@ type options struct {
 func (o options) run(ctx context.Context) error {
 	if o.rounds < 1 || o.rounds%2 == 0 {
 		return fmt.Errorf("%d rounds: an odd number gives a median that was measured", o.rounds)
+	}
+	if strings.Contains(o.only, "/") && o.results == results {
+		return errors.New("one row takes the place of its group: name other -results, and another -page")
 	}
 	this := machine.This()
 	if err := os.MkdirAll(o.results, 0o755); err != nil {

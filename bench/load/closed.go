@@ -17,9 +17,9 @@ type Closed struct {
 // Run asks until the time is over.
 func (l Closed) Run(ctx context.Context, op system.Operation) Outcome {
 	end := time.Now().Add(l.For)
-	return crowd(l.Callers, func(caller int, t *tally) {
+	return crowd(l.Callers, func(caller int, o *Outcome) {
 		for now := time.Now(); now.Before(end) && ctx.Err() == nil; now = time.Now() {
-			if !t.call(ctx, op, caller, now) {
+			if !o.call(ctx, op, caller, now) {
 				return
 			}
 		}

@@ -12,9 +12,9 @@ type Count struct{ Calls int }
 
 // Run asks until all are made.
 func (l Count) Run(ctx context.Context, op system.Operation) Outcome {
-	return crowd(1, func(caller int, t *tally) {
+	return crowd(1, func(caller int, o *Outcome) {
 		for range l.Calls {
-			if ctx.Err() != nil || !t.call(ctx, op, caller, time.Now()) {
+			if ctx.Err() != nil || !o.call(ctx, op, caller, time.Now()) {
 				return
 			}
 		}

@@ -16,14 +16,14 @@ import (
 // Load is a way to ask.
 type Load interface {
 	// Run asks until its time is over and all answers are there. Errors of the calls
-	// are counted; it fails only where it can't go on.
+	// are counted.
 	Run(ctx context.Context, op system.Operation) Outcome
 }
 
 // Outcome is what came of it.
 type Outcome struct {
 	// Requests is how many were answered well, Calls in how many calls; Failed is how
-	// many calls were not, and Failure the first such error.
+	// many calls were not, and Failure one of their errors.
 	Requests, Calls, Failed int64
 	Failure                 error
 	// Elapsed is from the first call until the last answer.
@@ -46,48 +46,43 @@ func (o Outcome) Quantile(q float64) time.Duration {
 	return o.Took[min(int(q*float64(len(o.Took))), len(o.Took)-1)]
 }
 
-// tally is what one caller counted.
-type tally struct {
-	Outcome
-}
-
 // call makes one call and counts it, its latency from the moment since. It returns
 // false where there is nothing more to ask for.
-func (t *tally) call(ctx context.Context, op system.Operation, caller int, since time.Time) bool {
+func (o *Outcome) call(ctx context.Context, op system.Operation, caller int, since time.Time) bool {
 	n, err := op.Do(ctx, caller)
 	if errors.Is(err, system.ErrDrained) {
 		return false
 	}
 	if err != nil {
-		t.Failed++
-		if t.Failure == nil {
-			t.Failure = err
+		o.Failed++
+		if o.Failure == nil {
+			o.Failure = err
 		}
 		return true
 	}
-	t.Calls++
-	t.Requests += int64(n)
-	t.Took = append(t.Took, time.Since(since))
+	o.Calls++
+	o.Requests += int64(n)
+	o.Took = append(o.Took, time.Since(since))
 	return true
 }
 
 // crowd runs so many callers and adds up what they counted.
-func crowd(callers int, run func(caller int, t *tally)) Outcome {
-	tallies := make([]tally, callers)
+func crowd(callers int, run func(caller int, o *Outcome)) Outcome {
+	each := make([]Outcome, callers)
 	start := time.Now()
 	var all sync.WaitGroup
-	for i := range tallies {
-		all.Go(func() { run(i, &tallies[i]) })
+	for i := range each {
+		all.Go(func() { run(i, &each[i]) })
 	}
 	all.Wait()
 	sum := Outcome{Elapsed: time.Since(start)}
-	for _, t := range tallies {
-		sum.Requests += t.Requests
-		sum.Calls += t.Calls
-		sum.Failed += t.Failed
-		sum.Took = append(sum.Took, t.Took...)
+	for _, o := range each {
+		sum.Requests += o.Requests
+		sum.Calls += o.Calls
+		sum.Failed += o.Failed
+		sum.Took = append(sum.Took, o.Took...)
 		if sum.Failure == nil {
-			sum.Failure = t.Failure
+			sum.Failure = o.Failure
 		}
 	}
 	sum.Sort()

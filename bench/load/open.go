@@ -24,7 +24,7 @@ type Open struct {
 func (l Open) Run(ctx context.Context, op system.Operation) Outcome {
 	var next atomic.Int64
 	start := time.Now()
-	return crowd(l.Callers, func(caller int, t *tally) {
+	return crowd(l.Callers, func(caller int, o *Outcome) {
 		for ctx.Err() == nil {
 			due := time.Duration(float64(next.Add(1)-1) / l.Rate * float64(time.Second))
 			if due >= l.For {
@@ -32,7 +32,7 @@ func (l Open) Run(ctx context.Context, op system.Operation) Outcome {
 			}
 			intended := start.Add(due)
 			time.Sleep(time.Until(intended))
-			if !t.call(ctx, op, caller, intended) {
+			if !o.call(ctx, op, caller, intended) {
 				return
 			}
 		}

@@ -55,12 +55,12 @@ func (p *Postgres) Start(ctx context.Context, dir string) error {
 		return err
 	}
 	data := filepath.Join(dir, "data")
-	command := func(name string, args ...string) *exec.Cmd {
+	command := func(ctx context.Context, name string, args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, filepath.Join(bin, name), args...)
 		cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as}
 		return cmd
 	}
-	if out, err := command("initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync").CombinedOutput(); err != nil {
+	if out, err := command(ctx, "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync").CombinedOutput(); err != nil {
 		return fmt.Errorf("make a database: %w\n%s", err, out)
 	}
 	addrs, err := system.FreeAddrs(1)
@@ -73,7 +73,7 @@ func (p *Postgres) Start(ctx context.Context, dir string) error {
 	for _, s := range settings {
 		args = append(args, "-c", s)
 	}
-	server, err := system.StartProcess(filepath.Join(dir, "postgres.log"), command("postgres", args...))
+	server, err := system.StartProcess(filepath.Join(dir, "postgres.log"), command(context.WithoutCancel(ctx), "postgres", args...))
 	if err != nil {
 		return err
 	}

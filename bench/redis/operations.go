@@ -35,7 +35,10 @@ func (r *Redis) Tokens(size int) system.Open {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("load the script: %w", err), c.Close())
 		}
-		return &tokens{client: c, sha: sha, size: size, wait: r.replicas > 0}, connect(ctx, c, callers)
+		if err := connect(ctx, c, callers); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		return &tokens{client: c, sha: sha, size: size, wait: r.replicas > 0}, nil
 	}
 }
 

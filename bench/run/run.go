@@ -108,7 +108,7 @@ func answered(rows []result.Row) result.Check {
 		for _, side := range []result.Side{r.Admit, r.Peer} {
 			for _, s := range slices.Concat(side.Closed, side.Open) {
 				if s.Failed > 0 && c.Wrong == "" {
-					c.Wrong = fmt.Sprintf("%s, %s: %d of %d in a round, the first with %s", r.Title, side.System, s.Failed, s.Failed+s.Calls, s.Failure)
+					c.Wrong = fmt.Sprintf("%s, %s: %d of %d in a round, one with %s", r.Title, side.System, s.Failed, s.Failed+s.Calls, s.Failure)
 				}
 			}
 		}

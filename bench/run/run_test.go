@@ -14,7 +14,7 @@ func TestAnsweredNamesTheFirstFailure(t *testing.T) {
 		t.Errorf("nothing failed, and it says %q", c.Wrong)
 	}
 	c := answered([]result.Row{{Title: "r", Admit: well, Peer: well}, {Title: "s", Admit: well, Peer: ill}})
-	if want := "s, b: 3 of 10 in a round, the first with no"; !strings.Contains(c.Wrong, want) {
+	if want := "s, b: 3 of 10 in a round, one with no"; !strings.Contains(c.Wrong, want) {
 		t.Errorf("it says %q, want %q", c.Wrong, want)
 	}
 }
