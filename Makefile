@@ -44,11 +44,11 @@ test: ## run all tests but those of e2e/
 	go test $(FAST)
 	go test -tags admit_clock ./internal/clock
 
-# RACED are the packages that start goroutines.
+# RACED are the packages of the programs that start goroutines.
 RACED := ./client ./cmd/... ./internal/certs ./internal/node ./internal/policy ./raftstore/... ./server/...
 
 .PHONY: race
-race: ## with the race detector what starts goroutines, simulations aside
+race: ## test with the race detector what starts goroutines in the programs, simulations aside
 	go test -race -skip '^TestScripts$$/^simulate$$' $(RACED)
 	go test -race -run '^TestImagesAreReadBesideApply$$' ./admission
 
@@ -81,7 +81,7 @@ benchmarks: ## measure what the core costs and write it into docs/benchmarks.md 
 	go run ./internal/benchmarks
 
 .PHONY: bench-peers
-bench-peers: ## measure admit beside others, as ARGS say, and write docs/benchmarks.md (wants an idle machine)
+bench-peers: ## measure admit beside others, as ARGS say, and write it into docs/benchmarks.md (wants an idle machine)
 	cd bench && go run . $(ARGS)
 
 .PHONY: e2e
@@ -102,10 +102,12 @@ lint: ## gofmt, go vet, staticcheck and buf lint
 	$(TOOL) buf lint
 
 .PHONY: tidy-check
-tidy-check: ## fail if go.mod or tools/go.mod is not tidy
+tidy-check: ## fail if a go.mod is not tidy
 	go mod tidy -diff
 	cd tools && go mod tidy -diff
 	cd bench && go mod tidy -diff
+	cd bench/etcd/server && go mod tidy -diff
+	cd bench/gubernator/server && go mod tidy -diff
 
 .PHONY: help
 help: ## print this list
