@@ -176,6 +176,7 @@ func (s *State) letGo(h holding, done bool) {
 // it held.
 func (s *State) end(p *permitRow) int {
 	ended := s.w.Add(-s.lease().Sub(p.expires))
+	p.demand.tenant.pool.expired++
 	n := 0
 	for h := (holding{permit: p}); ; n++ {
 		if p.batch {

@@ -181,6 +181,7 @@ func (c *census) checkQueued(where string, e *entryRow) {
 // checkPermits counts what is in use, and checks who holds what [I4, I5].
 func (c *census) checkPermits() {
 	lanes, tenants, pools := map[*lane]int64{}, map[*tenant]int64{}, map[*pool]int64{}
+	borrowed := map[*lane]int64{}
 	expiries := map[*pool]int{}
 	claimed, slots := 0, 0
 	nodes := map[nodeHolding]int64{}
@@ -193,6 +194,9 @@ func (c *census) checkPermits() {
 		if !p.uncounted {
 			c.active[d]++
 			lanes[d.lane]++
+			if p.borrowed {
+				borrowed[d.lane]++
+			}
 			tenants[d.tenant]++
 			pools[d.tenant.pool]++
 			slots++
@@ -233,9 +237,15 @@ func (c *census) checkPermits() {
 	c.equal("holdings", c.holdings.Len(), slots)
 	for _, p := range c.pools.list {
 		c.equal("pool "+p.name+" active", p.active, pools[p])
+		debt := int64(0)
+		for _, t := range p.tenants.rows {
+			debt += t.debt()
+		}
+		c.equal("pool "+p.name+" debt", p.debt, debt)
 		c.equal("pool "+p.name+" expiries", p.expiries.Len(), expiries[p])
 		for _, l := range p.lanes {
 			c.equal("lane "+l.name+" active", l.active, lanes[l])
+			c.equal("lane "+l.name+" borrowed", l.borrowed, borrowed[l])
 			c.equal("lane "+l.name+" slots", int64(l.slots.Len()), lanes[l])
 		}
 		for _, t := range p.tenants.rows {

@@ -10,6 +10,7 @@ import (
 func (s *State) applyPolicy(op ApplyPolicy) *PolicyResult {
 	res, left := s.tryPolicy(op)
 	if res.Changed {
+		s.supersede()
 		s.revision, s.appliedAt = res.Revision, s.w
 		s.policy, s.draining = op.Policy, left
 		s.configure()
@@ -231,10 +232,11 @@ func (s *State) reconfigureTenants(p *pool, oldFairUse []*bucketSpec) {
 // reshare gives a known tenant the share that it has now. oldFairUse are the
 // TENANT buckets that its present ones stand for.
 func (s *State) reshare(t *tenant, oldFairUse []*bucketSpec) {
-	was := t.share
+	was, debt := t.share, t.debt()
 	t.pool.countStranger(t, -1)
 	t.share = t.pool.shareOf(t.id)
 	t.pool.countStranger(t, 1)
+	t.pool.debt += t.debt() - debt
 	row := s.writeTenant(t)
 	states := make([]bucketState, len(t.pool.fairUse))
 	for i, spec := range t.share.buckets {

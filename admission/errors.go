@@ -17,6 +17,7 @@ const (
 	UnknownTenant    ErrorReason = "UNKNOWN_TENANT"
 	LimitReached     ErrorReason = "LIMIT_REACHED"
 	RevisionConflict ErrorReason = "REVISION_CONFLICT"
+	RevisionNotFound ErrorReason = "REVISION_NOT_FOUND"
 	RequestMismatch  ErrorReason = "REQUEST_MISMATCH"
 	InUse            ErrorReason = "IN_USE"
 	StaleRequest     ErrorReason = "STALE_REQUEST"

@@ -17,10 +17,19 @@ func (s *State) poolHealth(p *pool, at Instant, w Wall) PoolHealth {
 	h := PoolHealth{
 		Pool: p.name, MaxActive: p.maxActive, Active: p.active, Waiting: p.waiting, Tenants: int64(p.tenants.len()),
 		Entries: p.entries - int64(p.graves.Len()), Dead: int64(p.graves.Len()), Swept: p.swept, Skipped: p.skipped, Held: v.totals(),
-		Draining: p.draining,
+		Expired: p.expired, TenantDebt: p.debt, Draining: p.draining,
+	}
+	if p.maxActive > 0 {
+		h.Debt = max(p.active-p.maxActive, 0)
 	}
 	for _, l := range p.lanes {
-		h.Lanes = append(h.Lanes, LaneHealth{LaneState: l.state(w), Active: l.active, Waiting: l.waiters, Paused: l.paused, Draining: l.draining})
+		lh := LaneHealth{
+			LaneState: l.state(w), Active: l.active, Borrowed: l.borrowed, Waiting: l.waiters, Paused: l.paused, Draining: l.draining,
+		}
+		if !l.slotFree() {
+			lh.ReclaimWait = l.open[entitled].slot
+		}
+		h.Lanes = append(h.Lanes, lh)
 	}
 	for i := range p.buckets {
 		b := &p.buckets[i]

@@ -14,6 +14,7 @@ import (
 type Image struct {
 	header Header
 	policy PolicyRow
+	past   []RevisionRow
 	pools  []PoolRow
 	rows
 }
@@ -44,6 +45,7 @@ func (s *State) Snapshot() *Image {
 			Grants: s.grants, Seq: s.seq, Pools: s.pools.nums, Revision: s.revision, AppliedAt: s.appliedAt,
 		},
 		policy: PolicyRow{s.policy, s.draining},
+		past:   s.past,
 		rows:   s.rows.copy(),
 	}
 	for _, p := range s.pools.list {
@@ -56,12 +58,13 @@ func (s *State) Snapshot() *Image {
 // Header returns what the image knows beside its rows.
 func (im *Image) Header() Header { return im.header }
 
-// Rows returns the image's rows in the order that Restore needs: the policy, then
-// pools, put rows, tenants, paused groups, demands, queues, entries, permits, parts of
+// Rows returns the image's rows in the order that Restore needs: the policy, those
+// before it, then pools, put rows, tenants, paused groups, demands, queues, entries, permits, parts of
 // permits, waiters, released permits, requests, jobs done, each sorted by key.
 func (im *Image) Rows() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		_ = yield(im.policy) &&
+			all(im.past, yield) &&
 			all(im.pools, yield) &&
 			scan(im.puts, yield, (*putRow).export) &&
 			scan(im.tenants, yield, (*tenantRow).export) &&
@@ -78,7 +81,7 @@ func (im *Image) Rows() iter.Seq[Row] {
 	}
 }
 
-func all(rows []PoolRow, yield func(Row) bool) bool {
+func all[R Row](rows []R, yield func(Row) bool) bool {
 	for _, r := range rows {
 		if !yield(r) {
 			return false
@@ -108,6 +111,9 @@ func (im *Image) Digest() uint64 {
 			row.Policy.describe(h)
 			fmt.Fprintln(h, "draining")
 			row.Draining.describe(h)
+		case RevisionRow:
+			fmt.Fprintf(h, "%d %d ", row.Revision, row.AppliedAt)
+			row.Policy.describe(h)
 		case PutRow:
 			fmt.Fprintf(h, "%T %s ", row, row.Pool)
 			row.Tenant.describe(h)

@@ -401,7 +401,7 @@ func (n *naive) serve(p *naivePool, turn naiveTurn) {
 // permit grants an Acquire.
 func (n *naive) permit(p *naivePool, turn naiveTurn, op *admission.Acquire) admission.Decision {
 	permit := n.grant(p, turn, op.Cost)
-	permit.uncounted, permit.borrowed = op.RateOnly, turn.class == borrowing
+	permit.uncounted = op.RateOnly
 	d := n.hand(p, op, permit, admission.Decision{Borrowed: turn.class == borrowing})
 	if op.DedupeKey != "" && d.Permit.State == admission.PermitLive { // whoever waits to do the same is told
 		for _, w := range n.waitersOf(p, func(w *naiveWaiter) bool {
@@ -440,6 +440,7 @@ func (d *naiveDemand) rotate(route string) {
 // grant makes a permit, takes the tokens and moves the tag on.
 func (n *naive) grant(p *naivePool, turn naiveTurn, cost int64) *naivePermit {
 	permit := n.issue(p, turn, cost)
+	permit.borrowed = turn.class == borrowing
 	for i, policy := range p.policy.Buckets {
 		amount := cost
 		if policy.PerPermit {

@@ -242,6 +242,9 @@ func (n *naive) expire() {
 	due = due[:min(len(due), naiveSweep)]
 	n.permits = deleteIf(n.permits, func(p *naivePermit) bool { return slices.Contains(due, p) })
 	for _, p := range due {
+		if p.whole == nil {
+			p.pool.expired++
+		}
 		if p.entry != nil && !p.cancelled {
 			n.fail(p.pool, p.entry, admission.OutcomeExpired, n.w.Add(-now.Sub(p.expires)))
 			n.requeued(p.pool, p.entry)

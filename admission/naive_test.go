@@ -52,6 +52,7 @@ type naivePool struct {
 	entries []*naiveEntry
 	skipped int64 // boundaries of grids
 	swept   int64 // dead entries
+	expired int64 // permits
 	// newcomers is the bucket of limits.new_tenants_per_second.
 	newcomers *naiveBucket
 	draining  bool

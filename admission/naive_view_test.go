@@ -71,8 +71,25 @@ func (n *naive) lined(d *naiveDemand) []*naiveWaiter {
 func (n *naive) holds(
 	p *naivePool, d *naiveDemand, by *naiveTurn, at admission.Instant, w admission.Wall,
 ) admission.Reason {
-	var own []naiveLimit
-	open, slot := false, false
+	own, open, slot := n.stands(p, d, at, w)
+	class := n.share(p, d)
+	if len(own) > 0 {
+		class, slot = entitled, false
+	} else if !open {
+		return admission.ReasonNone
+	}
+	limits := append(own, n.poolLimits(p, d, naiveWant{cost: 1, rateOnly: !slot}, at)...)
+	if by != nil && p.classBehind(d.lane, class, by) {
+		limits = append(limits, n.reserved(p, by, at)...)
+	}
+	return first(limits)
+}
+
+// stands returns what of its own holds a demand or a part of it, whether nothing of
+// its own holds some part, and whether such a part needs a slot.
+func (n *naive) stands(
+	p *naivePool, d *naiveDemand, at admission.Instant, w admission.Wall,
+) (own []naiveLimit, open, slot bool) {
 	see := func(there, needsSlot bool, limits []naiveLimit) {
 		own = append(own, limits...)
 		open = open || there && len(limits) == 0
@@ -93,17 +110,32 @@ func (n *naive) holds(
 	for _, waiter := range n.lined(d) {
 		see(false, true, n.lockLimits(p, waiter.op, waiter.seq))
 	}
-	class := n.share(p, d)
-	if len(own) > 0 {
-		class, slot = entitled, false
-	} else if !open {
-		return admission.ReasonNone
+	return own, open, slot
+}
+
+// reclaimWait counts a lane's demands that are entitled to a slot, and none is free.
+func (n *naive) reclaimWait(p *naivePool, lane string, at admission.Instant, w admission.Wall) (count int64) {
+	full := func(l naiveLimit) bool { return l.reason == admission.PoolCap }
+	for _, t := range p.tenants {
+		for _, d := range t.demands {
+			own, _, slot := n.stands(p, d, at, w)
+			if d.lane == lane && len(own) == 0 && slot && n.share(p, d) == entitled &&
+				slices.ContainsFunc(n.poolLimits(p, d, naiveWant{cost: 1}, at), full) {
+				count++
+			}
+		}
 	}
-	limits := append(own, n.poolLimits(p, d, naiveWant{cost: 1, rateOnly: !slot}, at)...)
-	if by != nil && p.classBehind(d.lane, class, by) {
-		limits = append(limits, n.reserved(p, by, at)...)
+	return count
+}
+
+// borrowed counts a lane's permits that were beyond what their tenants are entitled to.
+func (n *naive) borrowed(p *naivePool, lane string) (count int64) {
+	for _, permit := range n.permits {
+		if permit.pool == p && permit.lane == lane && permit.borrowed && !permit.uncounted {
+			count++
+		}
 	}
-	return first(limits)
+	return count
 }
 
 // classBehind says whether a class is that in which somebody reserves or one behind.
@@ -211,13 +243,13 @@ func (n *naive) health(at admission.Instant, w admission.Wall, p *naivePool) adm
 	h := admission.PoolHealth{
 		Pool: p.policy.Name, MaxActive: p.policy.MaxActive,
 		Active: n.active(p, func(string, int) bool { return true }),
-		Held:   totals(n.heldRows(p, at, w, nil)), Skipped: p.skipped, Swept: p.swept, Draining: p.draining,
+		Held:   totals(n.heldRows(p, at, w, nil)), Skipped: p.skipped, Swept: p.swept, Expired: p.expired, Draining: p.draining,
 	}
 	for rank, l := range p.lanes {
 		h.Lanes = append(h.Lanes, admission.LaneHealth{
 			LaneState: n.laneState(p, l, at, w), Paused: l.paused, Draining: l.draining,
-			Waiting: n.use(p, l.name).Waiting,
-			Active:  n.active(p, func(_ string, r int) bool { return r == rank }),
+			Waiting: n.use(p, l.name).Waiting, Borrowed: n.borrowed(p, l.name), ReclaimWait: n.reclaimWait(p, l.name, at, w),
+			Active: n.active(p, func(_ string, r int) bool { return r == rank }),
 		})
 	}
 	for i, b := range p.buckets {
@@ -225,8 +257,12 @@ func (n *naive) health(at admission.Instant, w admission.Wall, p *naivePool) adm
 			h.Buckets = append(h.Buckets, b.health(policy.Name, p.bucketTerms(i, ""), at))
 		}
 	}
+	if h.MaxActive > 0 {
+		h.Debt = max(0, h.Active-h.MaxActive)
+	}
 	for _, t := range p.tenants {
 		if t.known {
+			h.TenantDebt += n.tenantHealth(at, p, t.id).Debt
 			h.Tenants++
 		}
 	}

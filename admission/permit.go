@@ -185,10 +185,15 @@ func (p *permitRow) count(n int64) {
 	if p.uncounted {
 		return
 	}
+	if p.borrowed {
+		d.lane.borrowed += n
+	}
+	debt := d.tenant.debt()
 	d.active += n
 	d.lane.active += n
 	d.tenant.active += n
 	d.tenant.pool.active += n
+	d.tenant.pool.debt += d.tenant.debt() - debt
 }
 
 func (s *State) addExpiry(p *permitRow) {

@@ -48,6 +48,10 @@ type pool struct {
 	mostEntries, mostWaiting peak
 	// swept counts the dead entries that were dropped for their age or number.
 	swept int64
+	// expired counts the permits that ended by themselves.
+	expired int64
+	// debt is by how much permits exceed the caps of their tenants.
+	debt int64
 	// pausedGroups counts those of its tenants.
 	pausedGroups int64
 	// skipped counts the boundaries of fixed grids that were missed for good.
@@ -101,6 +105,7 @@ type lane struct {
 	paused      bool
 	draining    bool // as for pools
 	active      int64
+	borrowed    int64 // of those
 	permits     int64 // those that hold no slot included
 	entries     int64 // dead ones included
 	waiters     int64

@@ -59,6 +59,9 @@ func (r *restorer) add(row Row) error {
 	case PolicyRow:
 		r.policy, r.draining = row.Policy, row.Draining
 		return nil
+	case RevisionRow:
+		r.past = append(r.past, row)
+		return nil
 	case PoolRow:
 		r.poolOf[row.Name] = row
 		return nil
@@ -124,7 +127,7 @@ func (p *pool) restore(cfg *PoolPolicy, row PoolRow) error {
 	if len(row.Lanes) != len(p.lanes) || len(row.Buckets) != len(p.buckets) || len(row.Fair) != len(p.fairUse) {
 		return fmt.Errorf("lanes or buckets are not those of the policy")
 	}
-	p.bucketIDs, p.skipped, p.swept = row.BucketIDs, row.Skipped, row.Swept
+	p.bucketIDs, p.skipped, p.swept, p.expired = row.BucketIDs, row.Skipped, row.Swept, row.Expired
 	for i, lr := range row.Lanes {
 		l := p.lanes[i]
 		l.paused, l.yielding = lr.Paused, lr.Yielding

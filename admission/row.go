@@ -2,7 +2,8 @@ package admission
 
 import "time"
 
-// Row is one row of an Image. The set is closed: the types of this file.
+// Row is one row of an Image. The set is closed: the types of this file and
+// RevisionRow.
 type Row interface{ isRow() }
 
 // PolicyRow is the policy in force. Draining is what else there is until it is
@@ -19,6 +20,7 @@ type PoolRow struct {
 	BucketIDs uint32
 	Skipped   int64
 	Swept     int64
+	Expired   int64
 	// Lanes and Buckets are in the order of the policy, lanes that drain last;
 	// Fair tells of the TENANT buckets.
 	Lanes   []LaneRow
@@ -245,6 +247,7 @@ type RequestRow struct {
 }
 
 func (PolicyRow) isRow()      {}
+func (RevisionRow) isRow()    {}
 func (PoolRow) isRow()        {}
 func (TenantRow) isRow()      {}
 func (PutRow) isRow()         {}
@@ -260,7 +263,7 @@ func (WaiterRow) isRow()      {}
 func (DoneRow) isRow()        {}
 
 func (p *pool) row() PoolRow {
-	r := PoolRow{Name: p.name, Num: p.num, BucketIDs: p.bucketIDs, Skipped: p.skipped, Swept: p.swept}
+	r := PoolRow{Name: p.name, Num: p.num, BucketIDs: p.bucketIDs, Skipped: p.skipped, Swept: p.swept, Expired: p.expired}
 	for _, l := range p.lanes {
 		lr := LaneRow{Name: l.name, Paused: l.paused, Yielding: l.yielding}
 		for k := range l.classes {

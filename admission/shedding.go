@@ -112,7 +112,12 @@ type PoolHealth struct {
 	Swept int64
 	// Skipped counts the boundaries of fixed grids that were missed for good.
 	Skipped int64
-	Held    []HeldTotal
+	// Expired counts the permits that ended by themselves.
+	Expired int64
+	// Debt is by how much the permits exceed MaxActive, TenantDebt by how much they
+	// exceed the caps of their tenants, all together.
+	Debt, TenantDebt int64
+	Held             []HeldTotal
 	// Draining says that the policy has it no more: it goes when it is empty.
 	Draining bool
 }
@@ -120,10 +125,16 @@ type PoolHealth struct {
 // LaneHealth is how one lane stands.
 type LaneHealth struct {
 	LaneState
-	Active   int64
-	Waiting  int64
-	Paused   bool
-	Draining bool // as for pools
+	Active int64
+	// Borrowed are those of Active that were beyond what their tenants are entitled to
+	// when they were granted.
+	Borrowed int64
+	// ReclaimWait counts the tenants that wait for a slot which they are entitled to:
+	// none is free.
+	ReclaimWait int64
+	Waiting     int64
+	Paused      bool
+	Draining    bool // as for pools
 }
 
 // BucketHealth is how one POOL bucket stands.

@@ -30,6 +30,7 @@ type State struct {
 	draining  Policy // what else there is until it is empty
 	revision  int64
 	appliedAt Wall
+	past      []RevisionRow // the policies before, oldest first
 	pools     registry
 
 	rows

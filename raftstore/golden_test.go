@@ -58,7 +58,7 @@ func TestGoldenSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := st.Index(), uint64(10); got != want {
+	if got, want := st.Index(), uint64(11); got != want {
 		t.Errorf("index %d, want %d", got, want)
 	}
 	at, w := st.Now()

@@ -12,7 +12,7 @@ import (
 func poolRowToStorage(r admission.PoolRow) *storagev1.PoolRow {
 	m := &storagev1.PoolRow{
 		Name: r.Name, Num: r.Num, BucketIds: r.BucketIDs, Buckets: bucketsToStorage(r.Buckets),
-		Skipped: r.Skipped, Swept: r.Swept, NewTenants: bucketToStorage(r.NewTenants),
+		Skipped: r.Skipped, Swept: r.Swept, Expired: r.Expired, NewTenants: bucketToStorage(r.NewTenants),
 	}
 	for _, c := range r.Fair {
 		m.Fair = append(m.Fair, chargeToStorage(c))
@@ -28,7 +28,7 @@ func poolRowToStorage(r admission.PoolRow) *storagev1.PoolRow {
 func poolRowFromStorage(m *storagev1.PoolRow) (admission.Row, error) {
 	r := admission.PoolRow{
 		Name: m.Name, Num: m.Num, BucketIDs: m.BucketIds, Buckets: bucketsFromStorage(m.Buckets),
-		Skipped: m.Skipped, Swept: m.Swept, NewTenants: bucketFromStorage(m.NewTenants),
+		Skipped: m.Skipped, Swept: m.Swept, Expired: m.Expired, NewTenants: bucketFromStorage(m.NewTenants),
 	}
 	for _, c := range m.Fair {
 		r.Fair = append(r.Fair, chargeFromStorage(c))

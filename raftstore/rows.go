@@ -14,6 +14,10 @@ func rowToStorage(row admission.Row) (*storagev1.Row, error) {
 		return &storagev1.Row{Kind: &storagev1.Row_Policy{Policy: &storagev1.PolicyRow{
 			Policy: policyToStorage(r.Policy), Draining: policyToStorage(r.Draining),
 		}}}, nil
+	case admission.RevisionRow:
+		return &storagev1.Row{Kind: &storagev1.Row_Revision{Revision: &storagev1.RevisionRow{
+			Revision: r.Revision, AppliedAt: int64(r.AppliedAt), Policy: policyToStorage(r.Policy),
+		}}}, nil
 	case admission.PutRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Put{Put: &storagev1.PutRow{
 			Pool: r.Pool, Tenant: tenantToStorage(&r.Tenant),
@@ -66,6 +70,10 @@ func rowFromStorage(m *storagev1.Row) (admission.Row, error) {
 	case *storagev1.Row_Policy:
 		return admission.PolicyRow{
 			Policy: policyFromStorage(k.Policy.Policy), Draining: policyFromStorage(k.Policy.Draining),
+		}, nil
+	case *storagev1.Row_Revision:
+		return admission.RevisionRow{
+			Revision: k.Revision.Revision, AppliedAt: admission.Wall(k.Revision.AppliedAt), Policy: policyFromStorage(k.Revision.Policy),
 		}, nil
 	case *storagev1.Row_Put:
 		return admission.PutRow{Pool: k.Put.Pool, Tenant: tenantFromStorage(k.Put.Tenant)}, nil

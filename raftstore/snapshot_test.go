@@ -30,6 +30,7 @@ func busyState(t testing.TB) *admission.State {
 			Index: index, T: admission.Instant(index * 1e6), W: admission.Wall(noon.UnixNano() + int64(index)), Ops: ops,
 		})
 	}
+	apply(admission.ApplyPolicy{Policy: testPolicy(), ExpectedRevision: admission.AnyRevision})
 	p := testPolicy()
 	p.Pools[0].MaxActive = 0
 	p.Pools[0].Buckets = []admission.BucketPolicy{
@@ -101,8 +102,9 @@ func TestRowsSurviveStorage(t *testing.T) {
 	pair := [2]int64{1, -2}
 	rows := []admission.Row{
 		admission.PolicyRow{Policy: fullPolicy(), Draining: fullPolicy()},
+		admission.RevisionRow{Revision: 1, AppliedAt: 2, Policy: fullPolicy()},
 		admission.PoolRow{
-			Name: "p", Num: 1, BucketIDs: 2, Skipped: 9, Swept: 10, Fair: []admission.ChargeRow{charge}, NewTenants: bucket,
+			Name: "p", Num: 1, BucketIDs: 2, Skipped: 9, Swept: 10, Expired: 11, Fair: []admission.ChargeRow{charge}, NewTenants: bucket,
 			Buckets: []admission.BucketRow{bucket},
 			Lanes:   []admission.LaneRow{{Name: "l", Paused: true, Yielding: true, Floors: pair, Tops: pair, Shifts: pair}},
 		},

@@ -13,10 +13,10 @@ type stateCollector struct {
 	replica Replica
 
 	revision, permits, depth, oldest, lanePaused *prometheus.Desc
-	waiting, yielding                            *prometheus.Desc
+	waiting, yielding, borrowed, reclaim         *prometheus.Desc
 	level, capacity, bucketPaused                *prometheus.Desc
 	tenants, entries, dead, swept, held          *prometheus.Desc
-	limitUsed, limitCapacity                     *prometheus.Desc
+	limitUsed, limitCapacity, expired, debt      *prometheus.Desc
 }
 
 func newStateCollector(replica Replica) *stateCollector {
@@ -31,6 +31,11 @@ func newStateCollector(replica Replica) *stateCollector {
 			"pool", "lane"),
 		oldest: desc("lane_oldest_due_seconds", "How long the oldest of what admit_lane_depth counts has been due or waiting, 0 if nothing is.",
 			"pool", "lane"),
+		expired:  desc("permits_expired_total", "Permits that ended by themselves.", "pool"),
+		borrowed: desc("permits_borrowed", "Live permits that were beyond what their tenants are entitled to when they were granted.", "pool", "lane"),
+		reclaim:  desc("reclaim_wait", "Tenants that wait for a slot to which they are entitled: none is free.", "pool", "lane"),
+		debt: desc("cap_debt", "By how much live permits exceed a cap: that of the pool, or those of its tenants together.",
+			"pool", "cap"),
 		waiting:       desc("waiting", "Requests that wait in line.", "pool", "lane"),
 		yielding:      desc("lane_yielding", "1 while the lane takes nothing new for the sake of those above.", "pool", "lane"),
 		lanePaused:    desc("lane_paused", "1 while an operator has paused the lane.", "pool", "lane"),
@@ -52,6 +57,7 @@ func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.revision, c.permits, c.depth, c.oldest, c.waiting, c.yielding, c.lanePaused, c.level, c.capacity, c.bucketPaused,
 		c.tenants, c.entries, c.dead, c.swept, c.held, c.limitUsed, c.limitCapacity,
+		c.expired, c.borrowed, c.reclaim, c.debt,
 	} {
 		ch <- d
 	}
@@ -76,6 +82,7 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	for _, p := range pools {
 		c.collectPool(gauge, p)
 		ch <- prometheus.MustNewConstMetric(c.swept, prometheus.CounterValue, float64(p.Swept), p.Pool)
+		ch <- prometheus.MustNewConstMetric(c.expired, prometheus.CounterValue, float64(p.Expired), p.Pool)
 		for _, l := range limits[p.Pool] {
 			gauge(c.limitUsed, float64(l.Used), p.Pool, l.Limit)
 			gauge(c.limitCapacity, float64(l.Capacity), p.Pool, l.Limit)
@@ -86,17 +93,21 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 func (c *stateCollector) collectPool(gauge func(*prometheus.Desc, float64, ...string), p admission.PoolHealth) {
 	for _, l := range p.Lanes {
 		gauge(c.permits, float64(l.Active), p.Pool, l.Lane)
+		gauge(c.borrowed, float64(l.Borrowed), p.Pool, l.Lane)
+		gauge(c.reclaim, float64(l.ReclaimWait), p.Pool, l.Lane)
 		gauge(c.depth, float64(l.Depth), p.Pool, l.Lane)
 		gauge(c.oldest, l.OldestAge.Seconds(), p.Pool, l.Lane)
 		gauge(c.waiting, float64(l.Waiting), p.Pool, l.Lane)
-		gauge(c.yielding, flag(l.Yielding), p.Pool, l.Lane)
-		gauge(c.lanePaused, flag(l.Paused), p.Pool, l.Lane)
+		gauge(c.yielding, asFloat(l.Yielding), p.Pool, l.Lane)
+		gauge(c.lanePaused, asFloat(l.Paused), p.Pool, l.Lane)
 	}
 	for _, b := range p.Buckets {
 		gauge(c.level, float64(b.Level), p.Pool, b.Bucket)
 		gauge(c.capacity, float64(b.Capacity), p.Pool, b.Bucket)
-		gauge(c.bucketPaused, flag(b.Paused), p.Pool, b.Bucket)
+		gauge(c.bucketPaused, asFloat(b.Paused), p.Pool, b.Bucket)
 	}
+	gauge(c.debt, float64(p.Debt), p.Pool, "pool")
+	gauge(c.debt, float64(p.TenantDebt), p.Pool, "tenant")
 	gauge(c.tenants, float64(p.Tenants), p.Pool)
 	gauge(c.entries, float64(p.Entries), p.Pool)
 	gauge(c.dead, float64(p.Dead), p.Pool)
@@ -105,7 +116,7 @@ func (c *stateCollector) collectPool(gauge func(*prometheus.Desc, float64, ...st
 	}
 }
 
-func flag(on bool) float64 {
+func asFloat(on bool) float64 {
 	if on {
 		return 1
 	}

@@ -142,8 +142,10 @@ func (h *history) look(op admission.Op, r admission.Result) {
 	h.state.NextDueIn(q.Pool, h.entry.W)
 	h.state.Deadline()
 	writeQueueHealth(picture{pools: h.state.Health(h.entry.T, h.entry.W, "")})
-	p, revision, applied := h.state.Policy()
-	writePolicy(p, revision, applied)
+	if now, failed := h.state.RevisionOf(0); failed == nil {
+		writePolicy(now)
+	}
+	writeRevisions(h.state.Revisions())
 	image := h.state.Snapshot()
 	if rows, failed := image.ListEntries(admission.ListFilter{Pool: q.Pool}, 0, 0, 3); failed == nil {
 		writeEntries(h.entry.Index, listing{size: 2}, rows)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
+	"math"
 
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
@@ -70,19 +71,40 @@ func (s *policyService) PutTenants(ctx context.Context, in *admitv1.PutTenantsRe
 }
 
 func (s *policyService) GetPolicy(ctx context.Context, in *admitv1.GetPolicyRequest) (*admitv1.GetPolicyResponse, error) {
-	var p admission.Policy
-	var revision int64
-	var applied admission.Wall
+	c := newChecker()
+	c.between("revision", in.GetRevision(), 0, math.MaxInt64)
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	var found admission.RevisionRow
+	var missing *admission.Error
 	var index uint64
 	old, err := s.reads.view(ctx, in.GetStale(), func(st *admission.State, _ admission.Instant, _ admission.Wall) {
 		// A policy is replaced as a whole, never changed, so it may be kept.
-		p, revision, applied = st.Policy()
+		found, missing = st.RevisionOf(in.GetRevision())
 		index = st.Index()
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := writePolicy(p, revision, applied)
+	if missing != nil {
+		return nil, missing
+	}
+	out := writePolicy(found)
+	out.LogIndex, out.Age = index, old
+	return out, nil
+}
+
+func (s *policyService) ListRevisions(ctx context.Context, in *admitv1.ListRevisionsRequest) (*admitv1.ListRevisionsResponse, error) {
+	var all []admission.RevisionRow
+	var index uint64
+	old, err := s.reads.view(ctx, in.GetStale(), func(st *admission.State, _ admission.Instant, _ admission.Wall) {
+		all, index = st.Revisions(), st.Index()
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := writeRevisions(all)
 	out.LogIndex, out.Age = index, old
 	return out, nil
 }

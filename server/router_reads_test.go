@@ -73,6 +73,9 @@ func TestAllReadsAskTheLeader(t *testing.T) {
 		"GetPolicy": func(ctx context.Context, stale bool) (proto.Message, error) {
 			return p.policy.GetPolicy(ctx, &admitv1.GetPolicyRequest{Stale: stale})
 		},
+		"ListRevisions": func(ctx context.Context, stale bool) (proto.Message, error) {
+			return p.policy.ListRevisions(ctx, &admitv1.ListRevisionsRequest{Stale: stale})
+		},
 		"ListEntries": func(ctx context.Context, stale bool) (proto.Message, error) {
 			return p.due.ListEntries(ctx, &admitv1.ListEntriesRequest{Pool: "email", Stale: stale})
 		},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"flag"
 	"strings"
 	"testing"
 
@@ -8,6 +9,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 )
+
+var update = flag.Bool("update", false, "write the scrape as it is now")
 
 // gather returns the families of our own metrics, sorted by name.
 func gather(t *testing.T, reg *prometheus.Registry) []*dto.MetricFamily {

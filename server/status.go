@@ -127,7 +127,7 @@ func coreCode(r admission.ErrorReason) codes.Code {
 	switch r {
 	case admission.InvalidField, admission.UnknownCategory, admission.PolicyInvalid:
 		return codes.InvalidArgument
-	case admission.PoolNotFound, admission.EntryNotFound, admission.TargetNotFound, admission.UnknownTenant:
+	case admission.PoolNotFound, admission.EntryNotFound, admission.RevisionNotFound, admission.TargetNotFound, admission.UnknownTenant:
 		return codes.NotFound
 	case admission.RevisionConflict, admission.RequestMismatch, admission.StaleRequest, admission.InUse,
 		admission.LimitReached:

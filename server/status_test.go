@@ -48,6 +48,8 @@ var errorTable = []struct {
 	{name: "target", err: coreError(admission.TargetNotFound, ""), want: told{code: codes.NotFound, reason: "TARGET_NOT_FOUND"}},
 	{name: "revision", err: coreError(admission.RevisionConflict, "", "expected", "1", "actual", "2"),
 		want: told{code: codes.FailedPrecondition, reason: "REVISION_CONFLICT", meta: map[string]string{"expected": "1", "actual": "2"}}},
+	{name: "no such revision", err: coreError(admission.RevisionNotFound, "revision", "revision", "3"),
+		want: told{code: codes.NotFound, reason: "REVISION_NOT_FOUND", meta: map[string]string{"revision": "3"}}},
 	{name: "mismatch", err: coreError(admission.RequestMismatch, "request_id"),
 		want: told{code: codes.FailedPrecondition, reason: "REQUEST_MISMATCH"}},
 	{name: "stale", err: coreError(admission.StaleRequest, "issued_at"),

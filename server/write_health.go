@@ -44,8 +44,12 @@ func writePoolHealth(h admission.PoolHealth, limits []admission.LimitUse) *admit
 		Skipped:  h.Skipped,
 		Swept:    h.Swept,
 		Waiting:  h.Waiting,
+		Expired:  h.Expired,
+		Debt:     h.Debt,
 		Held:     writeTotals(h.Held),
 		Draining: h.Draining,
+
+		TenantDebt: h.TenantDebt,
 	}
 	if h.MaxActive > 0 {
 		out.MaxActive = &h.MaxActive
@@ -53,7 +57,7 @@ func writePoolHealth(h admission.PoolHealth, limits []admission.LimitUse) *admit
 	for _, l := range h.Lanes {
 		out.Lanes = append(out.Lanes, &admitv1.LaneHealth{
 			Lane: l.Lane, Depth: l.Depth, OldestAge: oldestAge(l.LaneState), Active: l.Active, Paused: l.Paused,
-			Yielding: l.Yielding, Waiting: l.Waiting,
+			Yielding: l.Yielding, Waiting: l.Waiting, Borrowed: l.Borrowed, ReclaimWait: l.ReclaimWait,
 			Draining: l.Draining,
 		})
 	}

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+
 	"github.com/admitd/admit/admission"
 	"github.com/admitd/admit/internal/policy"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
@@ -14,10 +16,25 @@ func writeApplied(r *admission.PolicyResult) *admitv1.ApplyPolicyResponse {
 	return out
 }
 
-func writePolicy(p admission.Policy, revision int64, applied admission.Wall) *admitv1.GetPolicyResponse {
-	out := &admitv1.GetPolicyResponse{Policy: policy.ToProto(p), Revision: revision}
-	if revision > 0 {
-		out.AppliedAt = writeWall(applied)
+func writePolicy(r admission.RevisionRow) *admitv1.GetPolicyResponse {
+	out := &admitv1.GetPolicyResponse{Policy: policy.ToProto(r.Policy), Revision: r.Revision}
+	if r.Revision > 0 {
+		out.AppliedAt = writeWall(r.AppliedAt)
+	}
+	return out
+}
+
+// writeRevisions lists policies, given oldest first, the other way round.
+func writeRevisions(all []admission.RevisionRow) *admitv1.ListRevisionsResponse {
+	out := &admitv1.ListRevisionsResponse{}
+	for i, r := range slices.Backward(all) {
+		var before admission.Policy
+		if i > 0 {
+			before = all[i-1].Policy
+		}
+		out.Revisions = append(out.Revisions, &admitv1.PolicyRevision{
+			Revision: r.Revision, AppliedAt: writeWall(r.AppliedAt), ChangedPools: r.Policy.ChangedPools(before),
+		})
 	}
 	return out
 }

@@ -83,6 +83,8 @@ const (
 	ErrorReason_ERROR_REASON_UNAUTHENTICATED ErrorReason = 22
 	// NOT_FOUND. The cluster has no such member.
 	ErrorReason_ERROR_REASON_MEMBER_NOT_FOUND ErrorReason = 23
+	// NOT_FOUND. The policy's revision is not kept. Metadata: `revision`.
+	ErrorReason_ERROR_REASON_REVISION_NOT_FOUND ErrorReason = 25
 	// FAILED_PRECONDITION. The cluster's members don't allow the change: the message
 	// says why.
 	ErrorReason_ERROR_REASON_MEMBERSHIP ErrorReason = 24
@@ -112,31 +114,33 @@ var (
 		16: "ERROR_REASON_STALE_REQUEST",
 		22: "ERROR_REASON_UNAUTHENTICATED",
 		23: "ERROR_REASON_MEMBER_NOT_FOUND",
+		25: "ERROR_REASON_REVISION_NOT_FOUND",
 		24: "ERROR_REASON_MEMBERSHIP",
 	}
 	ErrorReason_value = map[string]int32{
-		"ERROR_REASON_UNSPECIFIED":       0,
-		"ERROR_REASON_INVALID_FIELD":     1,
-		"ERROR_REASON_UNKNOWN_CATEGORY":  2,
-		"ERROR_REASON_POLICY_INVALID":    3,
-		"ERROR_REASON_POOL_NOT_FOUND":    4,
-		"ERROR_REASON_ENTRY_NOT_FOUND":   5,
-		"ERROR_REASON_TARGET_NOT_FOUND":  6,
-		"ERROR_REASON_REVISION_CONFLICT": 7,
-		"ERROR_REASON_REQUEST_MISMATCH":  8,
-		"ERROR_REASON_IN_USE":            9,
-		"ERROR_REASON_UNKNOWN_TENANT":    20,
-		"ERROR_REASON_LIMIT_REACHED":     21,
-		"ERROR_REASON_NOT_LEADER":        10,
-		"ERROR_REASON_NO_QUORUM":         11,
-		"ERROR_REASON_OUTCOME_UNKNOWN":   12,
-		"ERROR_REASON_OVERLOADED":        13,
-		"ERROR_REASON_SHUTTING_DOWN":     14,
-		"ERROR_REASON_INTERNAL":          15,
-		"ERROR_REASON_STALE_REQUEST":     16,
-		"ERROR_REASON_UNAUTHENTICATED":   22,
-		"ERROR_REASON_MEMBER_NOT_FOUND":  23,
-		"ERROR_REASON_MEMBERSHIP":        24,
+		"ERROR_REASON_UNSPECIFIED":        0,
+		"ERROR_REASON_INVALID_FIELD":      1,
+		"ERROR_REASON_UNKNOWN_CATEGORY":   2,
+		"ERROR_REASON_POLICY_INVALID":     3,
+		"ERROR_REASON_POOL_NOT_FOUND":     4,
+		"ERROR_REASON_ENTRY_NOT_FOUND":    5,
+		"ERROR_REASON_TARGET_NOT_FOUND":   6,
+		"ERROR_REASON_REVISION_CONFLICT":  7,
+		"ERROR_REASON_REQUEST_MISMATCH":   8,
+		"ERROR_REASON_IN_USE":             9,
+		"ERROR_REASON_UNKNOWN_TENANT":     20,
+		"ERROR_REASON_LIMIT_REACHED":      21,
+		"ERROR_REASON_NOT_LEADER":         10,
+		"ERROR_REASON_NO_QUORUM":          11,
+		"ERROR_REASON_OUTCOME_UNKNOWN":    12,
+		"ERROR_REASON_OVERLOADED":         13,
+		"ERROR_REASON_SHUTTING_DOWN":      14,
+		"ERROR_REASON_INTERNAL":           15,
+		"ERROR_REASON_STALE_REQUEST":      16,
+		"ERROR_REASON_UNAUTHENTICATED":    22,
+		"ERROR_REASON_MEMBER_NOT_FOUND":   23,
+		"ERROR_REASON_REVISION_NOT_FOUND": 25,
+		"ERROR_REASON_MEMBERSHIP":         24,
 	}
 )
 
@@ -171,7 +175,7 @@ var File_admit_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_admit_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1badmit/v1/error_reason.proto\x12\badmit.v1*\xcb\x05\n" +
+	"\x1badmit/v1/error_reason.proto\x12\badmit.v1*\xf0\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -194,7 +198,8 @@ const file_admit_v1_error_reason_proto_rawDesc = "" +
 	"\x15ERROR_REASON_INTERNAL\x10\x0f\x12\x1e\n" +
 	"\x1aERROR_REASON_STALE_REQUEST\x10\x10\x12 \n" +
 	"\x1cERROR_REASON_UNAUTHENTICATED\x10\x16\x12!\n" +
-	"\x1dERROR_REASON_MEMBER_NOT_FOUND\x10\x17\x12\x1b\n" +
+	"\x1dERROR_REASON_MEMBER_NOT_FOUND\x10\x17\x12#\n" +
+	"\x1fERROR_REASON_REVISION_NOT_FOUND\x10\x19\x12\x1b\n" +
 	"\x17ERROR_REASON_MEMBERSHIP\x10\x18B0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
 var (

@@ -422,9 +422,12 @@ func (x *PutTenantsResponse) GetDecided() *LogPosition {
 	return nil
 }
 
-// GetPolicyRequest asks for the policy in force.
+// GetPolicyRequest asks for a policy.
 type GetPolicyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which revision. 0 means the one in force; one that is not kept is
+	// REVISION_NOT_FOUND.
+	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Answer from what the node has seen so far, without asking the leader whether there
 	// is more: also while none leads. `age` then says how old that is.
 	Stale         bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
@@ -462,6 +465,13 @@ func (*GetPolicyRequest) Descriptor() ([]byte, []int) {
 	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{6}
 }
 
+func (x *GetPolicyRequest) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 func (x *GetPolicyRequest) GetStale() bool {
 	if x != nil {
 		return x.Stale
@@ -469,7 +479,7 @@ func (x *GetPolicyRequest) GetStale() bool {
 	return false
 }
 
-// GetPolicyResponse is the policy in force.
+// GetPolicyResponse is the policy that was asked for.
 type GetPolicyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The policy as it was applied. Empty before the first.
@@ -553,6 +563,184 @@ func (x *GetPolicyResponse) GetLogIndex() uint64 {
 	return 0
 }
 
+// ListRevisionsRequest asks for the policies that are kept.
+type ListRevisionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Answer from what the node has seen so far, without asking the leader whether there
+	// is more: also while none leads. `age` then says how old that is.
+	Stale         bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRevisionsRequest) Reset() {
+	*x = ListRevisionsRequest{}
+	mi := &file_admit_v1_policy_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRevisionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRevisionsRequest) ProtoMessage() {}
+
+func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
+func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ListRevisionsRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+// ListRevisionsResponse names the policies that are kept.
+type ListRevisionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The revisions, the one in force first. Empty before the first policy.
+	Revisions []*PolicyRevision `protobuf:"bytes,1,rep,name=revisions,proto3" json:"revisions,omitempty"`
+	// With `stale`: how long ago the node last heard from the leader how far the log is;
+	// 0 where it leads itself, absent where it never has. Else absent: the answer shows
+	// all that was decided before the call began.
+	Age *durationpb.Duration `protobuf:"bytes,2,opt,name=age,proto3" json:"age,omitempty"`
+	// The index in the replicated log that the answer shows.
+	LogIndex      uint64 `protobuf:"varint,3,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRevisionsResponse) Reset() {
+	*x = ListRevisionsResponse{}
+	mi := &file_admit_v1_policy_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRevisionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRevisionsResponse) ProtoMessage() {}
+
+func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
+func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ListRevisionsResponse) GetRevisions() []*PolicyRevision {
+	if x != nil {
+		return x.Revisions
+	}
+	return nil
+}
+
+func (x *ListRevisionsResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
+}
+
+func (x *ListRevisionsResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
+// PolicyRevision is a policy that is or was in force.
+type PolicyRevision struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its revision, from 1.
+	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// When it was applied.
+	AppliedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=applied_at,json=appliedAt,proto3" json:"applied_at,omitempty"`
+	// The pools that it added, removed or changed, as against the revision before; of
+	// the oldest that is kept all that it has.
+	ChangedPools  []string `protobuf:"bytes,3,rep,name=changed_pools,json=changedPools,proto3" json:"changed_pools,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolicyRevision) Reset() {
+	*x = PolicyRevision{}
+	mi := &file_admit_v1_policy_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicyRevision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicyRevision) ProtoMessage() {}
+
+func (x *PolicyRevision) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicyRevision.ProtoReflect.Descriptor instead.
+func (*PolicyRevision) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *PolicyRevision) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *PolicyRevision) GetAppliedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AppliedAt
+	}
+	return nil
+}
+
+func (x *PolicyRevision) GetChangedPools() []string {
+	if x != nil {
+		return x.ChangedPools
+	}
+	return nil
+}
+
 // PauseRequest names what to hold.
 type PauseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -573,7 +761,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[8]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -585,7 +773,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[8]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -598,7 +786,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{8}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PauseRequest) GetPool() string {
@@ -697,7 +885,7 @@ type GroupTarget struct {
 
 func (x *GroupTarget) Reset() {
 	*x = GroupTarget{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[9]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +897,7 @@ func (x *GroupTarget) String() string {
 func (*GroupTarget) ProtoMessage() {}
 
 func (x *GroupTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[9]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +910,7 @@ func (x *GroupTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupTarget.ProtoReflect.Descriptor instead.
 func (*GroupTarget) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{9}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GroupTarget) GetTenant() string {
@@ -750,7 +938,7 @@ type PauseResponse struct {
 
 func (x *PauseResponse) Reset() {
 	*x = PauseResponse{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[10]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +950,7 @@ func (x *PauseResponse) String() string {
 func (*PauseResponse) ProtoMessage() {}
 
 func (x *PauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[10]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +963,7 @@ func (x *PauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseResponse.ProtoReflect.Descriptor instead.
 func (*PauseResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{10}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PauseResponse) GetDecided() *LogPosition {
@@ -805,7 +993,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[11]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -817,7 +1005,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[11]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -830,7 +1018,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{11}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ResumeRequest) GetPool() string {
@@ -926,7 +1114,7 @@ type ResumeResponse struct {
 
 func (x *ResumeResponse) Reset() {
 	*x = ResumeResponse{}
-	mi := &file_admit_v1_policy_service_proto_msgTypes[12]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1126,7 @@ func (x *ResumeResponse) String() string {
 func (*ResumeResponse) ProtoMessage() {}
 
 func (x *ResumeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_service_proto_msgTypes[12]
+	mi := &file_admit_v1_policy_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1139,7 @@ func (x *ResumeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{12}
+	return file_admit_v1_policy_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ResumeResponse) GetDecided() *LogPosition {
@@ -991,8 +1179,9 @@ const file_admit_v1_policy_service_proto_rawDesc = "" +
 	"\x06remove\x18\x02 \x01(\bR\x06remove\"_\n" +
 	"\x12PutTenantsResponse\x12\x18\n" +
 	"\achanged\x18\x01 \x01(\x03R\achanged\x12/\n" +
-	"\adecided\x18\x02 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"(\n" +
-	"\x10GetPolicyRequest\x12\x14\n" +
+	"\adecided\x18\x02 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"D\n" +
+	"\x10GetPolicyRequest\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xde\x01\n" +
 	"\x11GetPolicyResponse\x12(\n" +
 	"\x06policy\x18\x01 \x01(\v2\x10.admit.v1.PolicyR\x06policy\x12\x1a\n" +
@@ -1000,7 +1189,18 @@ const file_admit_v1_policy_service_proto_rawDesc = "" +
 	"\n" +
 	"applied_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tappliedAt\x12+\n" +
 	"\x03age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03age\x12\x1b\n" +
-	"\tlog_index\x18\x05 \x01(\x04R\blogIndex\"\xa5\x01\n" +
+	"\tlog_index\x18\x05 \x01(\x04R\blogIndex\",\n" +
+	"\x14ListRevisionsRequest\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"\x99\x01\n" +
+	"\x15ListRevisionsResponse\x126\n" +
+	"\trevisions\x18\x01 \x03(\v2\x18.admit.v1.PolicyRevisionR\trevisions\x12+\n" +
+	"\x03age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03age\x12\x1b\n" +
+	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\"\x8c\x01\n" +
+	"\x0ePolicyRevision\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\x129\n" +
+	"\n" +
+	"applied_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tappliedAt\x12#\n" +
+	"\rchanged_pools\x18\x03 \x03(\tR\fchangedPools\"\xa5\x01\n" +
 	"\fPauseRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x18\n" +
 	"\x06tenant\x18\x02 \x01(\tH\x00R\x06tenant\x12\x14\n" +
@@ -1021,10 +1221,11 @@ const file_admit_v1_policy_service_proto_rawDesc = "" +
 	"\x05group\x18\x05 \x01(\v2\x15.admit.v1.GroupTargetH\x00R\x05groupB\b\n" +
 	"\x06target\"A\n" +
 	"\x0eResumeResponse\x12/\n" +
-	"\adecided\x18\x01 \x01(\v2\x15.admit.v1.LogPositionR\adecided2\xe1\x02\n" +
+	"\adecided\x18\x01 \x01(\v2\x15.admit.v1.LogPositionR\adecided2\xb3\x03\n" +
 	"\rPolicyService\x12J\n" +
 	"\vApplyPolicy\x12\x1c.admit.v1.ApplyPolicyRequest\x1a\x1d.admit.v1.ApplyPolicyResponse\x12D\n" +
-	"\tGetPolicy\x12\x1a.admit.v1.GetPolicyRequest\x1a\x1b.admit.v1.GetPolicyResponse\x12G\n" +
+	"\tGetPolicy\x12\x1a.admit.v1.GetPolicyRequest\x1a\x1b.admit.v1.GetPolicyResponse\x12P\n" +
+	"\rListRevisions\x12\x1e.admit.v1.ListRevisionsRequest\x1a\x1f.admit.v1.ListRevisionsResponse\x12G\n" +
 	"\n" +
 	"PutTenants\x12\x1b.admit.v1.PutTenantsRequest\x1a\x1c.admit.v1.PutTenantsResponse\x128\n" +
 	"\x05Pause\x12\x16.admit.v1.PauseRequest\x1a\x17.admit.v1.PauseResponse\x12;\n" +
@@ -1042,7 +1243,7 @@ func file_admit_v1_policy_service_proto_rawDescGZIP() []byte {
 	return file_admit_v1_policy_service_proto_rawDescData
 }
 
-var file_admit_v1_policy_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_admit_v1_policy_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_admit_v1_policy_service_proto_goTypes = []any{
 	(*ApplyPolicyRequest)(nil),    // 0: admit.v1.ApplyPolicyRequest
 	(*ApplyPolicyResponse)(nil),   // 1: admit.v1.ApplyPolicyResponse
@@ -1052,46 +1253,54 @@ var file_admit_v1_policy_service_proto_goTypes = []any{
 	(*PutTenantsResponse)(nil),    // 5: admit.v1.PutTenantsResponse
 	(*GetPolicyRequest)(nil),      // 6: admit.v1.GetPolicyRequest
 	(*GetPolicyResponse)(nil),     // 7: admit.v1.GetPolicyResponse
-	(*PauseRequest)(nil),          // 8: admit.v1.PauseRequest
-	(*GroupTarget)(nil),           // 9: admit.v1.GroupTarget
-	(*PauseResponse)(nil),         // 10: admit.v1.PauseResponse
-	(*ResumeRequest)(nil),         // 11: admit.v1.ResumeRequest
-	(*ResumeResponse)(nil),        // 12: admit.v1.ResumeResponse
-	(*Policy)(nil),                // 13: admit.v1.Policy
-	(*LogPosition)(nil),           // 14: admit.v1.LogPosition
-	(*Tenant)(nil),                // 15: admit.v1.Tenant
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
+	(*ListRevisionsRequest)(nil),  // 8: admit.v1.ListRevisionsRequest
+	(*ListRevisionsResponse)(nil), // 9: admit.v1.ListRevisionsResponse
+	(*PolicyRevision)(nil),        // 10: admit.v1.PolicyRevision
+	(*PauseRequest)(nil),          // 11: admit.v1.PauseRequest
+	(*GroupTarget)(nil),           // 12: admit.v1.GroupTarget
+	(*PauseResponse)(nil),         // 13: admit.v1.PauseResponse
+	(*ResumeRequest)(nil),         // 14: admit.v1.ResumeRequest
+	(*ResumeResponse)(nil),        // 15: admit.v1.ResumeResponse
+	(*Policy)(nil),                // 16: admit.v1.Policy
+	(*LogPosition)(nil),           // 17: admit.v1.LogPosition
+	(*Tenant)(nil),                // 18: admit.v1.Tenant
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
 }
 var file_admit_v1_policy_service_proto_depIdxs = []int32{
-	13, // 0: admit.v1.ApplyPolicyRequest.policy:type_name -> admit.v1.Policy
+	16, // 0: admit.v1.ApplyPolicyRequest.policy:type_name -> admit.v1.Policy
 	2,  // 1: admit.v1.ApplyPolicyResponse.draining:type_name -> admit.v1.Draining
-	14, // 2: admit.v1.ApplyPolicyResponse.decided:type_name -> admit.v1.LogPosition
+	17, // 2: admit.v1.ApplyPolicyResponse.decided:type_name -> admit.v1.LogPosition
 	4,  // 3: admit.v1.PutTenantsRequest.rows:type_name -> admit.v1.TenantPut
-	15, // 4: admit.v1.TenantPut.tenant:type_name -> admit.v1.Tenant
-	14, // 5: admit.v1.PutTenantsResponse.decided:type_name -> admit.v1.LogPosition
-	13, // 6: admit.v1.GetPolicyResponse.policy:type_name -> admit.v1.Policy
-	16, // 7: admit.v1.GetPolicyResponse.applied_at:type_name -> google.protobuf.Timestamp
-	17, // 8: admit.v1.GetPolicyResponse.age:type_name -> google.protobuf.Duration
-	9,  // 9: admit.v1.PauseRequest.group:type_name -> admit.v1.GroupTarget
-	14, // 10: admit.v1.PauseResponse.decided:type_name -> admit.v1.LogPosition
-	9,  // 11: admit.v1.ResumeRequest.group:type_name -> admit.v1.GroupTarget
-	14, // 12: admit.v1.ResumeResponse.decided:type_name -> admit.v1.LogPosition
-	0,  // 13: admit.v1.PolicyService.ApplyPolicy:input_type -> admit.v1.ApplyPolicyRequest
-	6,  // 14: admit.v1.PolicyService.GetPolicy:input_type -> admit.v1.GetPolicyRequest
-	3,  // 15: admit.v1.PolicyService.PutTenants:input_type -> admit.v1.PutTenantsRequest
-	8,  // 16: admit.v1.PolicyService.Pause:input_type -> admit.v1.PauseRequest
-	11, // 17: admit.v1.PolicyService.Resume:input_type -> admit.v1.ResumeRequest
-	1,  // 18: admit.v1.PolicyService.ApplyPolicy:output_type -> admit.v1.ApplyPolicyResponse
-	7,  // 19: admit.v1.PolicyService.GetPolicy:output_type -> admit.v1.GetPolicyResponse
-	5,  // 20: admit.v1.PolicyService.PutTenants:output_type -> admit.v1.PutTenantsResponse
-	10, // 21: admit.v1.PolicyService.Pause:output_type -> admit.v1.PauseResponse
-	12, // 22: admit.v1.PolicyService.Resume:output_type -> admit.v1.ResumeResponse
-	18, // [18:23] is the sub-list for method output_type
-	13, // [13:18] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	18, // 4: admit.v1.TenantPut.tenant:type_name -> admit.v1.Tenant
+	17, // 5: admit.v1.PutTenantsResponse.decided:type_name -> admit.v1.LogPosition
+	16, // 6: admit.v1.GetPolicyResponse.policy:type_name -> admit.v1.Policy
+	19, // 7: admit.v1.GetPolicyResponse.applied_at:type_name -> google.protobuf.Timestamp
+	20, // 8: admit.v1.GetPolicyResponse.age:type_name -> google.protobuf.Duration
+	10, // 9: admit.v1.ListRevisionsResponse.revisions:type_name -> admit.v1.PolicyRevision
+	20, // 10: admit.v1.ListRevisionsResponse.age:type_name -> google.protobuf.Duration
+	19, // 11: admit.v1.PolicyRevision.applied_at:type_name -> google.protobuf.Timestamp
+	12, // 12: admit.v1.PauseRequest.group:type_name -> admit.v1.GroupTarget
+	17, // 13: admit.v1.PauseResponse.decided:type_name -> admit.v1.LogPosition
+	12, // 14: admit.v1.ResumeRequest.group:type_name -> admit.v1.GroupTarget
+	17, // 15: admit.v1.ResumeResponse.decided:type_name -> admit.v1.LogPosition
+	0,  // 16: admit.v1.PolicyService.ApplyPolicy:input_type -> admit.v1.ApplyPolicyRequest
+	6,  // 17: admit.v1.PolicyService.GetPolicy:input_type -> admit.v1.GetPolicyRequest
+	8,  // 18: admit.v1.PolicyService.ListRevisions:input_type -> admit.v1.ListRevisionsRequest
+	3,  // 19: admit.v1.PolicyService.PutTenants:input_type -> admit.v1.PutTenantsRequest
+	11, // 20: admit.v1.PolicyService.Pause:input_type -> admit.v1.PauseRequest
+	14, // 21: admit.v1.PolicyService.Resume:input_type -> admit.v1.ResumeRequest
+	1,  // 22: admit.v1.PolicyService.ApplyPolicy:output_type -> admit.v1.ApplyPolicyResponse
+	7,  // 23: admit.v1.PolicyService.GetPolicy:output_type -> admit.v1.GetPolicyResponse
+	9,  // 24: admit.v1.PolicyService.ListRevisions:output_type -> admit.v1.ListRevisionsResponse
+	5,  // 25: admit.v1.PolicyService.PutTenants:output_type -> admit.v1.PutTenantsResponse
+	13, // 26: admit.v1.PolicyService.Pause:output_type -> admit.v1.PauseResponse
+	15, // 27: admit.v1.PolicyService.Resume:output_type -> admit.v1.ResumeResponse
+	22, // [22:28] is the sub-list for method output_type
+	16, // [16:22] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_policy_service_proto_init() }
@@ -1102,13 +1311,13 @@ func file_admit_v1_policy_service_proto_init() {
 	file_admit_v1_log_position_proto_init()
 	file_admit_v1_policy_proto_init()
 	file_admit_v1_policy_service_proto_msgTypes[0].OneofWrappers = []any{}
-	file_admit_v1_policy_service_proto_msgTypes[8].OneofWrappers = []any{
+	file_admit_v1_policy_service_proto_msgTypes[11].OneofWrappers = []any{
 		(*PauseRequest_Tenant)(nil),
 		(*PauseRequest_Lane)(nil),
 		(*PauseRequest_Bucket)(nil),
 		(*PauseRequest_Group)(nil),
 	}
-	file_admit_v1_policy_service_proto_msgTypes[11].OneofWrappers = []any{
+	file_admit_v1_policy_service_proto_msgTypes[14].OneofWrappers = []any{
 		(*ResumeRequest_Tenant)(nil),
 		(*ResumeRequest_Lane)(nil),
 		(*ResumeRequest_Bucket)(nil),
@@ -1120,7 +1329,7 @@ func file_admit_v1_policy_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_policy_service_proto_rawDesc), len(file_admit_v1_policy_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,11 +19,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	PolicyService_ApplyPolicy_FullMethodName = "/admit.v1.PolicyService/ApplyPolicy"
-	PolicyService_GetPolicy_FullMethodName   = "/admit.v1.PolicyService/GetPolicy"
-	PolicyService_PutTenants_FullMethodName  = "/admit.v1.PolicyService/PutTenants"
-	PolicyService_Pause_FullMethodName       = "/admit.v1.PolicyService/Pause"
-	PolicyService_Resume_FullMethodName      = "/admit.v1.PolicyService/Resume"
+	PolicyService_ApplyPolicy_FullMethodName   = "/admit.v1.PolicyService/ApplyPolicy"
+	PolicyService_GetPolicy_FullMethodName     = "/admit.v1.PolicyService/GetPolicy"
+	PolicyService_ListRevisions_FullMethodName = "/admit.v1.PolicyService/ListRevisions"
+	PolicyService_PutTenants_FullMethodName    = "/admit.v1.PolicyService/PutTenants"
+	PolicyService_Pause_FullMethodName         = "/admit.v1.PolicyService/Pause"
+	PolicyService_Resume_FullMethodName        = "/admit.v1.PolicyService/Resume"
 )
 
 // PolicyServiceClient is the client API for PolicyService service.
@@ -51,8 +52,13 @@ type PolicyServiceClient interface {
 	// Errors: INVALID_ARGUMENT (POLICY_INVALID, every violation at once),
 	// FAILED_PRECONDITION (REVISION_CONFLICT, IN_USE), UNAVAILABLE.
 	ApplyPolicy(ctx context.Context, in *ApplyPolicyRequest, opts ...grpc.CallOption) (*ApplyPolicyResponse, error)
-	// GetPolicy returns the policy in force as it was applied.
+	// GetPolicy returns the policy in force as it was applied, or one before it.
+	//
+	// Errors: NOT_FOUND (REVISION_NOT_FOUND).
 	GetPolicy(ctx context.Context, in *GetPolicyRequest, opts ...grpc.CallOption) (*GetPolicyResponse, error)
+	// ListRevisions shows the policies that are kept: the one in force and up to 20
+	// before it. To go back to one, get it and apply it: that is a new revision.
+	ListRevisions(ctx context.Context, in *ListRevisionsRequest, opts ...grpc.CallOption) (*ListRevisionsResponse, error)
 	// PutTenants gives tenants of a pool rows of their own. A row stands in place
 	// of the policy's override and acts at once: what it leaves open is the
 	// default's. Either all rows are put or none; to put the same again changes
@@ -105,6 +111,16 @@ func (c *policyServiceClient) GetPolicy(ctx context.Context, in *GetPolicyReques
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetPolicyResponse)
 	err := c.cc.Invoke(ctx, PolicyService_GetPolicy_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *policyServiceClient) ListRevisions(ctx context.Context, in *ListRevisionsRequest, opts ...grpc.CallOption) (*ListRevisionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListRevisionsResponse)
+	err := c.cc.Invoke(ctx, PolicyService_ListRevisions_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -166,8 +182,13 @@ type PolicyServiceServer interface {
 	// Errors: INVALID_ARGUMENT (POLICY_INVALID, every violation at once),
 	// FAILED_PRECONDITION (REVISION_CONFLICT, IN_USE), UNAVAILABLE.
 	ApplyPolicy(context.Context, *ApplyPolicyRequest) (*ApplyPolicyResponse, error)
-	// GetPolicy returns the policy in force as it was applied.
+	// GetPolicy returns the policy in force as it was applied, or one before it.
+	//
+	// Errors: NOT_FOUND (REVISION_NOT_FOUND).
 	GetPolicy(context.Context, *GetPolicyRequest) (*GetPolicyResponse, error)
+	// ListRevisions shows the policies that are kept: the one in force and up to 20
+	// before it. To go back to one, get it and apply it: that is a new revision.
+	ListRevisions(context.Context, *ListRevisionsRequest) (*ListRevisionsResponse, error)
 	// PutTenants gives tenants of a pool rows of their own. A row stands in place
 	// of the policy's override and acts at once: what it leaves open is the
 	// default's. Either all rows are put or none; to put the same again changes
@@ -211,6 +232,9 @@ func (UnimplementedPolicyServiceServer) ApplyPolicy(context.Context, *ApplyPolic
 }
 func (UnimplementedPolicyServiceServer) GetPolicy(context.Context, *GetPolicyRequest) (*GetPolicyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetPolicy not implemented")
+}
+func (UnimplementedPolicyServiceServer) ListRevisions(context.Context, *ListRevisionsRequest) (*ListRevisionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListRevisions not implemented")
 }
 func (UnimplementedPolicyServiceServer) PutTenants(context.Context, *PutTenantsRequest) (*PutTenantsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PutTenants not implemented")
@@ -274,6 +298,24 @@ func _PolicyService_GetPolicy_Handler(srv interface{}, ctx context.Context, dec 
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(PolicyServiceServer).GetPolicy(ctx, req.(*GetPolicyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PolicyService_ListRevisions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListRevisionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PolicyServiceServer).ListRevisions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PolicyService_ListRevisions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PolicyServiceServer).ListRevisions(ctx, req.(*ListRevisionsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -346,6 +388,10 @@ var PolicyService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetPolicy",
 			Handler:    _PolicyService_GetPolicy_Handler,
+		},
+		{
+			MethodName: "ListRevisions",
+			Handler:    _PolicyService_ListRevisions_Handler,
 		},
 		{
 			MethodName: "PutTenants",

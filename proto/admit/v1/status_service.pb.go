@@ -1182,6 +1182,13 @@ type PoolHealth struct {
 	// Dead entries that were dropped since the pool exists: for their age, or since
 	// their key had too many.
 	Swept int64 `protobuf:"varint,12,opt,name=swept,proto3" json:"swept,omitempty"`
+	// Permits that ended by themselves since the pool exists.
+	Expired int64 `protobuf:"varint,13,opt,name=expired,proto3" json:"expired,omitempty"`
+	// By how much the live permits exceed max_active: none is granted until they are
+	// back.
+	Debt int64 `protobuf:"varint,14,opt,name=debt,proto3" json:"debt,omitempty"`
+	// By how much they exceed the caps of their tenants, all together.
+	TenantDebt int64 `protobuf:"varint,15,opt,name=tenant_debt,json=tenantDebt,proto3" json:"tenant_debt,omitempty"`
 	// Whether the policy has the pool no more: it goes when it is empty.
 	Draining bool `protobuf:"varint,20,opt,name=draining,proto3" json:"draining,omitempty"`
 	// How much of each limit is used.
@@ -1304,6 +1311,27 @@ func (x *PoolHealth) GetSwept() int64 {
 	return 0
 }
 
+func (x *PoolHealth) GetExpired() int64 {
+	if x != nil {
+		return x.Expired
+	}
+	return 0
+}
+
+func (x *PoolHealth) GetDebt() int64 {
+	if x != nil {
+		return x.Debt
+	}
+	return 0
+}
+
+func (x *PoolHealth) GetTenantDebt() int64 {
+	if x != nil {
+		return x.TenantDebt
+	}
+	return 0
+}
+
 func (x *PoolHealth) GetDraining() bool {
 	if x != nil {
 		return x.Draining
@@ -1399,6 +1427,11 @@ type LaneHealth struct {
 	Yielding bool `protobuf:"varint,6,opt,name=yielding,proto3" json:"yielding,omitempty"`
 	// Requests that wait in line for this lane.
 	Waiting int64 `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Those of `active` that were beyond what their tenants are entitled to when they
+	// were granted.
+	Borrowed int64 `protobuf:"varint,8,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
+	// Tenants that wait for a slot to which they are entitled: none is free.
+	ReclaimWait int64 `protobuf:"varint,9,opt,name=reclaim_wait,json=reclaimWait,proto3" json:"reclaim_wait,omitempty"`
 	// Whether the policy has the lane no more: it goes when it is empty.
 	Draining      bool `protobuf:"varint,20,opt,name=draining,proto3" json:"draining,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1480,6 +1513,20 @@ func (x *LaneHealth) GetYielding() bool {
 func (x *LaneHealth) GetWaiting() int64 {
 	if x != nil {
 		return x.Waiting
+	}
+	return 0
+}
+
+func (x *LaneHealth) GetBorrowed() int64 {
+	if x != nil {
+		return x.Borrowed
+	}
+	return 0
+}
+
+func (x *LaneHealth) GetReclaimWait() int64 {
+	if x != nil {
+		return x.ReclaimWait
 	}
 	return 0
 }
@@ -1657,7 +1704,7 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\fcluster_time\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\vclusterTime\x12\x1b\n" +
 	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\x12'\n" +
 	"\x0fpolicy_revision\x18\x04 \x01(\x03R\x0epolicyRevision\x12+\n" +
-	"\x03age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\xcf\x03\n" +
+	"\x03age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\x9e\x04\n" +
 	"\n" +
 	"PoolHealth\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
@@ -1673,14 +1720,18 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\askipped\x18\n" +
 	" \x01(\x03R\askipped\x12\x18\n" +
 	"\awaiting\x18\v \x01(\x03R\awaiting\x12\x14\n" +
-	"\x05swept\x18\f \x01(\x03R\x05swept\x12\x1a\n" +
+	"\x05swept\x18\f \x01(\x03R\x05swept\x12\x18\n" +
+	"\aexpired\x18\r \x01(\x03R\aexpired\x12\x12\n" +
+	"\x04debt\x18\x0e \x01(\x03R\x04debt\x12\x1f\n" +
+	"\vtenant_debt\x18\x0f \x01(\x03R\n" +
+	"tenantDebt\x12\x1a\n" +
 	"\bdraining\x18\x14 \x01(\bR\bdraining\x12-\n" +
 	"\x06limits\x18\x15 \x03(\v2\x15.admit.v1.LimitHealthR\x06limitsB\r\n" +
 	"\v_max_active\"S\n" +
 	"\vLimitHealth\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x12\n" +
 	"\x04used\x18\x02 \x01(\x03R\x04used\x12\x1a\n" +
-	"\bcapacity\x18\x03 \x01(\x03R\bcapacity\"\xf2\x01\n" +
+	"\bcapacity\x18\x03 \x01(\x03R\bcapacity\"\xb1\x02\n" +
 	"\n" +
 	"LaneHealth\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\tR\x04lane\x12\x14\n" +
@@ -1691,6 +1742,8 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\x06paused\x18\x05 \x01(\bR\x06paused\x12\x1a\n" +
 	"\byielding\x18\x06 \x01(\bR\byielding\x12\x18\n" +
 	"\awaiting\x18\a \x01(\x03R\awaiting\x12\x1a\n" +
+	"\bborrowed\x18\b \x01(\x03R\bborrowed\x12!\n" +
+	"\freclaim_wait\x18\t \x01(\x03R\vreclaimWait\x12\x1a\n" +
 	"\bdraining\x18\x14 \x01(\bR\bdraining\"\xaa\x01\n" +
 	"\fBucketHealth\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x14\n" +

@@ -232,6 +232,7 @@ type Row struct {
 	// Types that are valid to be assigned to Kind:
 	//
 	//	*Row_Policy
+	//	*Row_Revision
 	//	*Row_Pool
 	//	*Row_Put
 	//	*Row_Tenant
@@ -291,6 +292,15 @@ func (x *Row) GetPolicy() *PolicyRow {
 	if x != nil {
 		if x, ok := x.Kind.(*Row_Policy); ok {
 			return x.Policy
+		}
+	}
+	return nil
+}
+
+func (x *Row) GetRevision() *RevisionRow {
+	if x != nil {
+		if x, ok := x.Kind.(*Row_Revision); ok {
+			return x.Revision
 		}
 	}
 	return nil
@@ -422,6 +432,11 @@ type Row_Policy struct {
 	Policy *PolicyRow `protobuf:"bytes,1,opt,name=policy,proto3,oneof"`
 }
 
+type Row_Revision struct {
+	// A policy that was in force.
+	Revision *RevisionRow `protobuf:"bytes,21,opt,name=revision,proto3,oneof"`
+}
+
 type Row_Pool struct {
 	// A pool.
 	Pool *PoolRow `protobuf:"bytes,2,opt,name=pool,proto3,oneof"`
@@ -488,6 +503,8 @@ type Row_PausedGroup struct {
 }
 
 func (*Row_Policy) isRow_Kind() {}
+
+func (*Row_Revision) isRow_Kind() {}
 
 func (*Row_Pool) isRow_Kind() {}
 
@@ -571,6 +588,70 @@ func (x *PolicyRow) GetDraining() *Policy {
 	return nil
 }
 
+// RevisionRow is a policy that was in force.
+type RevisionRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its revision.
+	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// When it was applied, in wall time.
+	AppliedAt int64 `protobuf:"varint,2,opt,name=applied_at,json=appliedAt,proto3" json:"applied_at,omitempty"`
+	// The policy.
+	Policy        *Policy `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevisionRow) Reset() {
+	*x = RevisionRow{}
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevisionRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevisionRow) ProtoMessage() {}
+
+func (x *RevisionRow) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevisionRow.ProtoReflect.Descriptor instead.
+func (*RevisionRow) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *RevisionRow) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *RevisionRow) GetAppliedAt() int64 {
+	if x != nil {
+		return x.AppliedAt
+	}
+	return 0
+}
+
+func (x *RevisionRow) GetPolicy() *Policy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
+}
+
 // PutRow is a tenant's row of its own.
 type PutRow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -584,7 +665,7 @@ type PutRow struct {
 
 func (x *PutRow) Reset() {
 	*x = PutRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[4]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -596,7 +677,7 @@ func (x *PutRow) String() string {
 func (*PutRow) ProtoMessage() {}
 
 func (x *PutRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[4]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -609,7 +690,7 @@ func (x *PutRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutRow.ProtoReflect.Descriptor instead.
 func (*PutRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PutRow) GetPool() string {
@@ -639,7 +720,7 @@ type ChargeRow struct {
 
 func (x *ChargeRow) Reset() {
 	*x = ChargeRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -651,7 +732,7 @@ func (x *ChargeRow) String() string {
 func (*ChargeRow) ProtoMessage() {}
 
 func (x *ChargeRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -664,7 +745,7 @@ func (x *ChargeRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChargeRow.ProtoReflect.Descriptor instead.
 func (*ChargeRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ChargeRow) GetId() uint32 {
@@ -700,6 +781,8 @@ type PoolRow struct {
 	Skipped int64 `protobuf:"varint,7,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	// The dead entries that were dropped for their age or number.
 	Swept int64 `protobuf:"varint,8,opt,name=swept,proto3" json:"swept,omitempty"`
+	// The permits that ended by themselves.
+	Expired int64 `protobuf:"varint,9,opt,name=expired,proto3" json:"expired,omitempty"`
 	// What is missing from limits.new_tenants_per_second.
 	NewTenants    *BucketRow `protobuf:"bytes,20,opt,name=new_tenants,json=newTenants,proto3" json:"new_tenants,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -708,7 +791,7 @@ type PoolRow struct {
 
 func (x *PoolRow) Reset() {
 	*x = PoolRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -720,7 +803,7 @@ func (x *PoolRow) String() string {
 func (*PoolRow) ProtoMessage() {}
 
 func (x *PoolRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -733,7 +816,7 @@ func (x *PoolRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolRow.ProtoReflect.Descriptor instead.
 func (*PoolRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PoolRow) GetName() string {
@@ -792,6 +875,13 @@ func (x *PoolRow) GetSwept() int64 {
 	return 0
 }
 
+func (x *PoolRow) GetExpired() int64 {
+	if x != nil {
+		return x.Expired
+	}
+	return 0
+}
+
 func (x *PoolRow) GetNewTenants() *BucketRow {
 	if x != nil {
 		return x.NewTenants
@@ -820,7 +910,7 @@ type LaneRow struct {
 
 func (x *LaneRow) Reset() {
 	*x = LaneRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -832,7 +922,7 @@ func (x *LaneRow) String() string {
 func (*LaneRow) ProtoMessage() {}
 
 func (x *LaneRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -845,7 +935,7 @@ func (x *LaneRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneRow.ProtoReflect.Descriptor instead.
 func (*LaneRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LaneRow) GetName() string {
@@ -913,7 +1003,7 @@ type BucketRow struct {
 
 func (x *BucketRow) Reset() {
 	*x = BucketRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -925,7 +1015,7 @@ func (x *BucketRow) String() string {
 func (*BucketRow) ProtoMessage() {}
 
 func (x *BucketRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -938,7 +1028,7 @@ func (x *BucketRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketRow.ProtoReflect.Descriptor instead.
 func (*BucketRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *BucketRow) GetCharge() *ChargeRow {
@@ -1011,7 +1101,7 @@ type TenantRow struct {
 
 func (x *TenantRow) Reset() {
 	*x = TenantRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1023,7 +1113,7 @@ func (x *TenantRow) String() string {
 func (*TenantRow) ProtoMessage() {}
 
 func (x *TenantRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1036,7 +1126,7 @@ func (x *TenantRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TenantRow.ProtoReflect.Descriptor instead.
 func (*TenantRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TenantRow) GetNum() uint64 {
@@ -1110,7 +1200,7 @@ type DemandRow struct {
 
 func (x *DemandRow) Reset() {
 	*x = DemandRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1212,7 @@ func (x *DemandRow) String() string {
 func (*DemandRow) ProtoMessage() {}
 
 func (x *DemandRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1225,7 @@ func (x *DemandRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DemandRow.ProtoReflect.Descriptor instead.
 func (*DemandRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DemandRow) GetTenant() uint64 {
@@ -1219,7 +1309,7 @@ type SeatRow struct {
 
 func (x *SeatRow) Reset() {
 	*x = SeatRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1231,7 +1321,7 @@ func (x *SeatRow) String() string {
 func (*SeatRow) ProtoMessage() {}
 
 func (x *SeatRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1244,7 +1334,7 @@ func (x *SeatRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeatRow.ProtoReflect.Descriptor instead.
 func (*SeatRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SeatRow) GetSeat() uint32 {
@@ -1299,7 +1389,7 @@ type QueueRow struct {
 
 func (x *QueueRow) Reset() {
 	*x = QueueRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1401,7 @@ func (x *QueueRow) String() string {
 func (*QueueRow) ProtoMessage() {}
 
 func (x *QueueRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[12]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1414,7 @@ func (x *QueueRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueRow.ProtoReflect.Descriptor instead.
 func (*QueueRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *QueueRow) GetTenant() uint64 {
@@ -1389,7 +1479,7 @@ type PausedGroupRow struct {
 
 func (x *PausedGroupRow) Reset() {
 	*x = PausedGroupRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1401,7 +1491,7 @@ func (x *PausedGroupRow) String() string {
 func (*PausedGroupRow) ProtoMessage() {}
 
 func (x *PausedGroupRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[13]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1414,7 +1504,7 @@ func (x *PausedGroupRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PausedGroupRow.ProtoReflect.Descriptor instead.
 func (*PausedGroupRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PausedGroupRow) GetTenant() uint64 {
@@ -1500,7 +1590,7 @@ type EntryRow struct {
 
 func (x *EntryRow) Reset() {
 	*x = EntryRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1512,7 +1602,7 @@ func (x *EntryRow) String() string {
 func (*EntryRow) ProtoMessage() {}
 
 func (x *EntryRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[14]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1525,7 +1615,7 @@ func (x *EntryRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryRow.ProtoReflect.Descriptor instead.
 func (*EntryRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EntryRow) GetTenant() uint64 {
@@ -1755,7 +1845,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1857,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[15]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1870,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Attempt) GetNumber() int32 {
@@ -1856,7 +1946,7 @@ type PermitRow struct {
 
 func (x *PermitRow) Reset() {
 	*x = PermitRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1868,7 +1958,7 @@ func (x *PermitRow) String() string {
 func (*PermitRow) ProtoMessage() {}
 
 func (x *PermitRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[16]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1881,7 +1971,7 @@ func (x *PermitRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitRow.ProtoReflect.Descriptor instead.
 func (*PermitRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PermitRow) GetToken() *Token {
@@ -2031,7 +2121,7 @@ type PartRow struct {
 
 func (x *PartRow) Reset() {
 	*x = PartRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2133,7 @@ func (x *PartRow) String() string {
 func (*PartRow) ProtoMessage() {}
 
 func (x *PartRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[17]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2146,7 @@ func (x *PartRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartRow.ProtoReflect.Descriptor instead.
 func (*PartRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PartRow) GetToken() *Token {
@@ -2145,7 +2235,7 @@ type WaiterRow struct {
 
 func (x *WaiterRow) Reset() {
 	*x = WaiterRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[18]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2157,7 +2247,7 @@ func (x *WaiterRow) String() string {
 func (*WaiterRow) ProtoMessage() {}
 
 func (x *WaiterRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[18]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2170,7 +2260,7 @@ func (x *WaiterRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaiterRow.ProtoReflect.Descriptor instead.
 func (*WaiterRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WaiterRow) GetKey() *WaiterKey {
@@ -2311,7 +2401,7 @@ type DoneRow struct {
 
 func (x *DoneRow) Reset() {
 	*x = DoneRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[19]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2323,7 +2413,7 @@ func (x *DoneRow) String() string {
 func (*DoneRow) ProtoMessage() {}
 
 func (x *DoneRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[19]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2336,7 +2426,7 @@ func (x *DoneRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneRow.ProtoReflect.Descriptor instead.
 func (*DoneRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DoneRow) GetPool() string {
@@ -2393,7 +2483,7 @@ type EndedRow struct {
 
 func (x *EndedRow) Reset() {
 	*x = EndedRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[20]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2405,7 +2495,7 @@ func (x *EndedRow) String() string {
 func (*EndedRow) ProtoMessage() {}
 
 func (x *EndedRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[20]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2418,7 +2508,7 @@ func (x *EndedRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedRow.ProtoReflect.Descriptor instead.
 func (*EndedRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EndedRow) GetToken() *Token {
@@ -2481,7 +2571,7 @@ type RequestRow struct {
 
 func (x *RequestRow) Reset() {
 	*x = RequestRow{}
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[21]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2493,7 +2583,7 @@ func (x *RequestRow) String() string {
 func (*RequestRow) ProtoMessage() {}
 
 func (x *RequestRow) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[21]
+	mi := &file_admit_storage_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2506,7 +2596,7 @@ func (x *RequestRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRow.ProtoReflect.Descriptor instead.
 func (*RequestRow) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_admit_storage_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RequestRow) GetPool() string {
@@ -2587,9 +2677,10 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"applied_at\x18\f \x01(\x03R\tappliedAt\x12\x18\n" +
 	"\aresults\x18\r \x01(\x06R\aresults\"$\n" +
 	"\x0eSnapshotFooter\x12\x12\n" +
-	"\x04rows\x18\x01 \x01(\x04R\x04rows\"\xfe\x05\n" +
+	"\x04rows\x18\x01 \x01(\x04R\x04rows\"\xbb\x06\n" +
 	"\x03Row\x125\n" +
-	"\x06policy\x18\x01 \x01(\v2\x1b.admit.storage.v1.PolicyRowH\x00R\x06policy\x12/\n" +
+	"\x06policy\x18\x01 \x01(\v2\x1b.admit.storage.v1.PolicyRowH\x00R\x06policy\x12;\n" +
+	"\brevision\x18\x15 \x01(\v2\x1d.admit.storage.v1.RevisionRowH\x00R\brevision\x12/\n" +
 	"\x04pool\x18\x02 \x01(\v2\x19.admit.storage.v1.PoolRowH\x00R\x04pool\x12,\n" +
 	"\x03put\x18\x14 \x01(\v2\x18.admit.storage.v1.PutRowH\x00R\x03put\x125\n" +
 	"\x06tenant\x18\x03 \x01(\v2\x1b.admit.storage.v1.TenantRowH\x00R\x06tenant\x125\n" +
@@ -2607,13 +2698,18 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x04kind\"s\n" +
 	"\tPolicyRow\x120\n" +
 	"\x06policy\x18\x01 \x01(\v2\x18.admit.storage.v1.PolicyR\x06policy\x124\n" +
-	"\bdraining\x18\x02 \x01(\v2\x18.admit.storage.v1.PolicyR\bdraining\"T\n" +
+	"\bdraining\x18\x02 \x01(\v2\x18.admit.storage.v1.PolicyR\bdraining\"z\n" +
+	"\vRevisionRow\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\x12\x1d\n" +
+	"\n" +
+	"applied_at\x18\x02 \x01(\x03R\tappliedAt\x120\n" +
+	"\x06policy\x18\x03 \x01(\v2\x18.admit.storage.v1.PolicyR\x06policy\"T\n" +
 	"\x06PutRow\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x126\n" +
 	"\x06tenant\x18\x02 \x01(\v2\x1e.admit.storage.v1.TenantPolicyR\x06tenant\"1\n" +
 	"\tChargeRow\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x14\n" +
-	"\x05flips\x18\x02 \x03(\rR\x05flips\"\xd5\x02\n" +
+	"\x05flips\x18\x02 \x03(\rR\x05flips\"\xef\x02\n" +
 	"\aPoolRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03num\x18\x02 \x01(\rR\x03num\x12\x1d\n" +
@@ -2623,7 +2719,8 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\abuckets\x18\x05 \x03(\v2\x1b.admit.storage.v1.BucketRowR\abuckets\x12/\n" +
 	"\x04fair\x18\x06 \x03(\v2\x1b.admit.storage.v1.ChargeRowR\x04fair\x12\x18\n" +
 	"\askipped\x18\a \x01(\x03R\askipped\x12\x14\n" +
-	"\x05swept\x18\b \x01(\x03R\x05swept\x12<\n" +
+	"\x05swept\x18\b \x01(\x03R\x05swept\x12\x18\n" +
+	"\aexpired\x18\t \x01(\x03R\aexpired\x12<\n" +
 	"\vnew_tenants\x18\x14 \x01(\v2\x1b.admit.storage.v1.BucketRowR\n" +
 	"newTenants\"\x95\x01\n" +
 	"\aLaneRow\x12\x12\n" +
@@ -2798,75 +2895,78 @@ func file_admit_storage_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_snapshot_proto_rawDescData
 }
 
-var file_admit_storage_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_admit_storage_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_admit_storage_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotHeader)(nil), // 0: admit.storage.v1.SnapshotHeader
 	(*SnapshotFooter)(nil), // 1: admit.storage.v1.SnapshotFooter
 	(*Row)(nil),            // 2: admit.storage.v1.Row
 	(*PolicyRow)(nil),      // 3: admit.storage.v1.PolicyRow
-	(*PutRow)(nil),         // 4: admit.storage.v1.PutRow
-	(*ChargeRow)(nil),      // 5: admit.storage.v1.ChargeRow
-	(*PoolRow)(nil),        // 6: admit.storage.v1.PoolRow
-	(*LaneRow)(nil),        // 7: admit.storage.v1.LaneRow
-	(*BucketRow)(nil),      // 8: admit.storage.v1.BucketRow
-	(*TenantRow)(nil),      // 9: admit.storage.v1.TenantRow
-	(*DemandRow)(nil),      // 10: admit.storage.v1.DemandRow
-	(*SeatRow)(nil),        // 11: admit.storage.v1.SeatRow
-	(*QueueRow)(nil),       // 12: admit.storage.v1.QueueRow
-	(*PausedGroupRow)(nil), // 13: admit.storage.v1.PausedGroupRow
-	(*EntryRow)(nil),       // 14: admit.storage.v1.EntryRow
-	(*Attempt)(nil),        // 15: admit.storage.v1.Attempt
-	(*PermitRow)(nil),      // 16: admit.storage.v1.PermitRow
-	(*PartRow)(nil),        // 17: admit.storage.v1.PartRow
-	(*WaiterRow)(nil),      // 18: admit.storage.v1.WaiterRow
-	(*DoneRow)(nil),        // 19: admit.storage.v1.DoneRow
-	(*EndedRow)(nil),       // 20: admit.storage.v1.EndedRow
-	(*RequestRow)(nil),     // 21: admit.storage.v1.RequestRow
-	(*Policy)(nil),         // 22: admit.storage.v1.Policy
-	(*TenantPolicy)(nil),   // 23: admit.storage.v1.TenantPolicy
-	(*RetryPolicy)(nil),    // 24: admit.storage.v1.RetryPolicy
-	(*CadencePolicy)(nil),  // 25: admit.storage.v1.CadencePolicy
-	(*Token)(nil),          // 26: admit.storage.v1.Token
-	(*WaiterKey)(nil),      // 27: admit.storage.v1.WaiterKey
+	(*RevisionRow)(nil),    // 4: admit.storage.v1.RevisionRow
+	(*PutRow)(nil),         // 5: admit.storage.v1.PutRow
+	(*ChargeRow)(nil),      // 6: admit.storage.v1.ChargeRow
+	(*PoolRow)(nil),        // 7: admit.storage.v1.PoolRow
+	(*LaneRow)(nil),        // 8: admit.storage.v1.LaneRow
+	(*BucketRow)(nil),      // 9: admit.storage.v1.BucketRow
+	(*TenantRow)(nil),      // 10: admit.storage.v1.TenantRow
+	(*DemandRow)(nil),      // 11: admit.storage.v1.DemandRow
+	(*SeatRow)(nil),        // 12: admit.storage.v1.SeatRow
+	(*QueueRow)(nil),       // 13: admit.storage.v1.QueueRow
+	(*PausedGroupRow)(nil), // 14: admit.storage.v1.PausedGroupRow
+	(*EntryRow)(nil),       // 15: admit.storage.v1.EntryRow
+	(*Attempt)(nil),        // 16: admit.storage.v1.Attempt
+	(*PermitRow)(nil),      // 17: admit.storage.v1.PermitRow
+	(*PartRow)(nil),        // 18: admit.storage.v1.PartRow
+	(*WaiterRow)(nil),      // 19: admit.storage.v1.WaiterRow
+	(*DoneRow)(nil),        // 20: admit.storage.v1.DoneRow
+	(*EndedRow)(nil),       // 21: admit.storage.v1.EndedRow
+	(*RequestRow)(nil),     // 22: admit.storage.v1.RequestRow
+	(*Policy)(nil),         // 23: admit.storage.v1.Policy
+	(*TenantPolicy)(nil),   // 24: admit.storage.v1.TenantPolicy
+	(*RetryPolicy)(nil),    // 25: admit.storage.v1.RetryPolicy
+	(*CadencePolicy)(nil),  // 26: admit.storage.v1.CadencePolicy
+	(*Token)(nil),          // 27: admit.storage.v1.Token
+	(*WaiterKey)(nil),      // 28: admit.storage.v1.WaiterKey
 }
 var file_admit_storage_v1_snapshot_proto_depIdxs = []int32{
 	3,  // 0: admit.storage.v1.Row.policy:type_name -> admit.storage.v1.PolicyRow
-	6,  // 1: admit.storage.v1.Row.pool:type_name -> admit.storage.v1.PoolRow
-	4,  // 2: admit.storage.v1.Row.put:type_name -> admit.storage.v1.PutRow
-	9,  // 3: admit.storage.v1.Row.tenant:type_name -> admit.storage.v1.TenantRow
-	10, // 4: admit.storage.v1.Row.demand:type_name -> admit.storage.v1.DemandRow
-	12, // 5: admit.storage.v1.Row.queue:type_name -> admit.storage.v1.QueueRow
-	14, // 6: admit.storage.v1.Row.entry:type_name -> admit.storage.v1.EntryRow
-	16, // 7: admit.storage.v1.Row.permit:type_name -> admit.storage.v1.PermitRow
-	20, // 8: admit.storage.v1.Row.ended:type_name -> admit.storage.v1.EndedRow
-	21, // 9: admit.storage.v1.Row.request:type_name -> admit.storage.v1.RequestRow
-	18, // 10: admit.storage.v1.Row.waiter:type_name -> admit.storage.v1.WaiterRow
-	19, // 11: admit.storage.v1.Row.done:type_name -> admit.storage.v1.DoneRow
-	17, // 12: admit.storage.v1.Row.part:type_name -> admit.storage.v1.PartRow
-	13, // 13: admit.storage.v1.Row.paused_group:type_name -> admit.storage.v1.PausedGroupRow
-	22, // 14: admit.storage.v1.PolicyRow.policy:type_name -> admit.storage.v1.Policy
-	22, // 15: admit.storage.v1.PolicyRow.draining:type_name -> admit.storage.v1.Policy
-	23, // 16: admit.storage.v1.PutRow.tenant:type_name -> admit.storage.v1.TenantPolicy
-	7,  // 17: admit.storage.v1.PoolRow.lanes:type_name -> admit.storage.v1.LaneRow
-	8,  // 18: admit.storage.v1.PoolRow.buckets:type_name -> admit.storage.v1.BucketRow
-	5,  // 19: admit.storage.v1.PoolRow.fair:type_name -> admit.storage.v1.ChargeRow
-	8,  // 20: admit.storage.v1.PoolRow.new_tenants:type_name -> admit.storage.v1.BucketRow
-	5,  // 21: admit.storage.v1.BucketRow.charge:type_name -> admit.storage.v1.ChargeRow
-	8,  // 22: admit.storage.v1.TenantRow.buckets:type_name -> admit.storage.v1.BucketRow
-	11, // 23: admit.storage.v1.DemandRow.seats:type_name -> admit.storage.v1.SeatRow
-	24, // 24: admit.storage.v1.EntryRow.retry:type_name -> admit.storage.v1.RetryPolicy
-	15, // 25: admit.storage.v1.EntryRow.history:type_name -> admit.storage.v1.Attempt
-	25, // 26: admit.storage.v1.EntryRow.cadence:type_name -> admit.storage.v1.CadencePolicy
-	26, // 27: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
-	26, // 28: admit.storage.v1.PartRow.token:type_name -> admit.storage.v1.Token
-	27, // 29: admit.storage.v1.WaiterRow.key:type_name -> admit.storage.v1.WaiterKey
-	26, // 30: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
-	26, // 31: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	4,  // 1: admit.storage.v1.Row.revision:type_name -> admit.storage.v1.RevisionRow
+	7,  // 2: admit.storage.v1.Row.pool:type_name -> admit.storage.v1.PoolRow
+	5,  // 3: admit.storage.v1.Row.put:type_name -> admit.storage.v1.PutRow
+	10, // 4: admit.storage.v1.Row.tenant:type_name -> admit.storage.v1.TenantRow
+	11, // 5: admit.storage.v1.Row.demand:type_name -> admit.storage.v1.DemandRow
+	13, // 6: admit.storage.v1.Row.queue:type_name -> admit.storage.v1.QueueRow
+	15, // 7: admit.storage.v1.Row.entry:type_name -> admit.storage.v1.EntryRow
+	17, // 8: admit.storage.v1.Row.permit:type_name -> admit.storage.v1.PermitRow
+	21, // 9: admit.storage.v1.Row.ended:type_name -> admit.storage.v1.EndedRow
+	22, // 10: admit.storage.v1.Row.request:type_name -> admit.storage.v1.RequestRow
+	19, // 11: admit.storage.v1.Row.waiter:type_name -> admit.storage.v1.WaiterRow
+	20, // 12: admit.storage.v1.Row.done:type_name -> admit.storage.v1.DoneRow
+	18, // 13: admit.storage.v1.Row.part:type_name -> admit.storage.v1.PartRow
+	14, // 14: admit.storage.v1.Row.paused_group:type_name -> admit.storage.v1.PausedGroupRow
+	23, // 15: admit.storage.v1.PolicyRow.policy:type_name -> admit.storage.v1.Policy
+	23, // 16: admit.storage.v1.PolicyRow.draining:type_name -> admit.storage.v1.Policy
+	23, // 17: admit.storage.v1.RevisionRow.policy:type_name -> admit.storage.v1.Policy
+	24, // 18: admit.storage.v1.PutRow.tenant:type_name -> admit.storage.v1.TenantPolicy
+	8,  // 19: admit.storage.v1.PoolRow.lanes:type_name -> admit.storage.v1.LaneRow
+	9,  // 20: admit.storage.v1.PoolRow.buckets:type_name -> admit.storage.v1.BucketRow
+	6,  // 21: admit.storage.v1.PoolRow.fair:type_name -> admit.storage.v1.ChargeRow
+	9,  // 22: admit.storage.v1.PoolRow.new_tenants:type_name -> admit.storage.v1.BucketRow
+	6,  // 23: admit.storage.v1.BucketRow.charge:type_name -> admit.storage.v1.ChargeRow
+	9,  // 24: admit.storage.v1.TenantRow.buckets:type_name -> admit.storage.v1.BucketRow
+	12, // 25: admit.storage.v1.DemandRow.seats:type_name -> admit.storage.v1.SeatRow
+	25, // 26: admit.storage.v1.EntryRow.retry:type_name -> admit.storage.v1.RetryPolicy
+	16, // 27: admit.storage.v1.EntryRow.history:type_name -> admit.storage.v1.Attempt
+	26, // 28: admit.storage.v1.EntryRow.cadence:type_name -> admit.storage.v1.CadencePolicy
+	27, // 29: admit.storage.v1.PermitRow.token:type_name -> admit.storage.v1.Token
+	27, // 30: admit.storage.v1.PartRow.token:type_name -> admit.storage.v1.Token
+	28, // 31: admit.storage.v1.WaiterRow.key:type_name -> admit.storage.v1.WaiterKey
+	27, // 32: admit.storage.v1.EndedRow.token:type_name -> admit.storage.v1.Token
+	27, // 33: admit.storage.v1.RequestRow.tokens:type_name -> admit.storage.v1.Token
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_snapshot_proto_init() }
@@ -2878,6 +2978,7 @@ func file_admit_storage_v1_snapshot_proto_init() {
 	file_admit_storage_v1_policy_proto_init()
 	file_admit_storage_v1_snapshot_proto_msgTypes[2].OneofWrappers = []any{
 		(*Row_Policy)(nil),
+		(*Row_Revision)(nil),
 		(*Row_Pool)(nil),
 		(*Row_Put)(nil),
 		(*Row_Tenant)(nil),
@@ -2898,7 +2999,7 @@ func file_admit_storage_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_snapshot_proto_rawDesc), len(file_admit_storage_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
