@@ -25,24 +25,38 @@ func (s *State) dispatch(p *pool, asks []*ask, polls []*poll) {
 	d := dispatch{State: s, polls: polls}
 	s.polled = len(polls) > 0
 	p.lineUp(asks, s.seq)
-	for _, l := range p.lanes {
-		p.lines[l.rank].order()
-		for k := range classCount {
-			d.serve(l, k)
-		}
-	}
+	d.serveAll(p)
 	s.settleSeats() // those set aside
 	for _, q := range polls {
 		s.conclude(q)
 	}
 }
 
-// serve goes through one class of one lane until nothing in it can be served.
-// Every ask is answered.
+// serveAll serves the turns. A grant can let somebody in whose turn has passed, one
+// who waits for the lock that it frees: then the first turn comes again.
+func (d *dispatch) serveAll(p *pool) {
+	ordered := 0
+	for d.turn = 0; d.turn < len(p.lanes)*int(classCount); d.turn++ {
+		l, k := p.lanes[d.turn/int(classCount)], classKind(d.turn%int(classCount))
+		if l.rank == ordered {
+			p.lines[l.rank].order()
+			ordered++
+		}
+		d.overtaken = false
+		d.serve(l, k)
+		if d.overtaken {
+			d.turn = -1
+		}
+	}
+	d.turn = 0
+}
+
+// serve goes through one class of one lane until nothing in it can be served, every
+// ask being answered, or until somebody comes before it.
 func (d *dispatch) serve(l *lane, k classKind) {
 	lines := &l.pool.lines[l.rank]
 	short := false // entries lack tokens
-	for {
+	for !d.overtaken {
 		line := lines.first(k)
 		next, any := d.next(l, k, short)
 		switch {
@@ -124,7 +138,7 @@ func (d *dispatch) serveWaiter(at position) {
 	}
 	told := d.endWait(w, Decision{})
 	d.granted(d.grant(dm, order), w.requestID, w.digest, &told.Decision)
-	d.moved(dm)
+	d.moved(dm.tenant)
 }
 
 // serveDue gives the demand's next entry to the first poll that takes it. A
@@ -143,13 +157,15 @@ func (d *dispatch) serveDue(dm *demand) {
 		d.claim(to, dm, e)
 	}
 	d.reseatTenant(dm.tenant)
-	d.moved(dm)
+	d.moved(dm.tenant)
 }
 
-// moved puts the demand's asks where its tag is now.
-func (d *dispatch) moved(dm *demand) {
-	if dm.asking != nil {
-		heap.Fix(&dm.lane.pool.lines[dm.lane.rank], dm.asking.at)
+// moved puts what the tenant asks for where its tags and classes are now.
+func (d *dispatch) moved(t *tenant) {
+	for _, dm := range t.demands {
+		if dm.asking != nil {
+			heap.Fix(&t.pool.lines[dm.lane.rank], dm.asking.at)
+		}
 	}
 }
 

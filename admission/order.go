@@ -17,6 +17,9 @@ const (
 	classCount
 )
 
+// turn is the place of a lane's class in the order in which a dispatch serves them.
+func (l *lane) turn(k classKind) int { return l.rank*int(classCount) + int(k) }
+
 // unit is what one grant charges a tenant of weight 1. The remainder of the
 // division by the weight is carried, so weights are exact for ever.
 const unit = int64(1) << 20

@@ -157,7 +157,9 @@ func (s *State) takeSeat(d *demand, src source, to seat) {
 
 // enterOrder puts an ordered source at the position that its row says.
 func (s *State) enterOrder(d *demand, src source) {
-	d.lane.classes[d.row.seats[src].seat.class()].orders[src].Set(d.position(src))
+	k := d.row.seats[src].seat.class()
+	d.lane.classes[k].orders[src].Set(d.position(src))
+	s.overtaken = s.overtaken || d.lane.turn(k) < s.turn
 }
 
 // position returns the key of an ordered source.

@@ -52,8 +52,12 @@ type State struct {
 	// unsettled are the demands to be seated anew.
 	unsettled []*demand
 	// polled says that the present dispatch serves polls.
-	polled   bool
-	entering []entrant
+	polled bool
+	// turn is whose it is in the present dispatch, and overtaken says that somebody
+	// entered an order whose turn it was before.
+	turn      int
+	overtaken bool
+	entering  []entrant
 	// waitEnds are those of the last entry.
 	waitEnds []WaitEnd
 	// stirred are the classes marked for rest.

@@ -111,3 +111,21 @@ func TestWhoLooksInIsToldWhatCameOfHisPlace(t *testing.T) {
 		}
 	}
 }
+
+// A grant that frees its lock at once lets in who waits for it in a higher lane within
+// the same entry: its wait may end with it.
+func TestALockFreedBelowIsTakenAboveAtOnce(t *testing.T) {
+	s := tell(t, PoolPolicy{
+		Buckets:    perSecond(ScopeTenant, 2),
+		Lanes:      []LanePolicy{{Name: "high"}, {Name: "low"}},
+		Categories: map[string]string{"urgent": "high"},
+	})
+	s.acquire(&Acquire{Pool: "p", Tenant: "a", Cost: 2, RateOnly: true})
+	s.acquire(&Acquire{Pool: "p", Tenant: "a", Cost: 1, MaxWait: time.Minute, LockKey: "x", RateOnly: true})
+	s.acquire(&Acquire{Pool: "p", Tenant: "a", Category: "urgent", Cost: 1, MaxWait: 2 * time.Second, LockKey: "x"})
+	s.wait(2 * time.Second)
+	want(t, "waits that ended", len(s.Ended()), 2)
+	for _, end := range s.Ended() {
+		want(t, "shed", end.Result.Decision.Shed, nil)
+	}
+}
