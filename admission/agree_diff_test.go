@@ -48,7 +48,7 @@ func diff(path string, want, got reflect.Value) string {
 var unsaid = map[string]bool{
 	"Error.Message": true, "Shed.PollAfter": true,
 	"DeadCursor.After": true, "DeadCursor.Until": true,
-	"ListedEntry.Seq": true, "ListedEntry.Place": true,
+	"ListedEntry.Seq": true, "ListedEntry.Place": true, "ListedPermit.Place": true,
 }
 
 func diffStruct(path string, want, got reflect.Value) string {

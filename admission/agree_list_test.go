@@ -21,6 +21,27 @@ func (a *agreement) lists(w admission.Wall, p *naivePool) {
 		dead := admission.DeadFilter{Tenant: tenant, Lane: f.Lane}
 		a.same("the dead of "+name, p.listDead(dead), a.deadPages(name, dead))
 	}
+	held := admission.PermitFilter{Pool: name, Tenant: f.Tenant}
+	list, ages := a.n.listPermits(held)
+	a.same("permits of "+name, list, a.permitPages(held))
+	a.same("permits of "+name+" by age", ages, a.core.Snapshot().PermitsByAge(a.n.t, held))
+}
+
+// permitPages is the same of the permits.
+func (a *agreement) permitPages(f admission.PermitFilter) (all []admission.ListedPermit) {
+	a.t.Helper()
+	image := a.core.Snapshot()
+	var last admission.PermitPlace
+	for {
+		page, err := image.ListPermits(a.n.t, f, last, pageSize)
+		if err != nil {
+			a.t.Fatalf("list permits: %v", err)
+		}
+		if all = append(all, page...); len(page) < pageSize {
+			return all
+		}
+		last = page[len(page)-1].Place
+	}
 }
 
 // pageSize makes even short lists have pages.

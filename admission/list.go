@@ -134,7 +134,7 @@ func (im *Image) ListDead(pool string, f DeadFilter, after DeadPlace, limit int)
 // entriesOf calls fn with the pool's entries from a place on, of one tenant if it
 // is named.
 func (im *Image) entriesOf(pool, tenant string, from DeadPlace, fn func(*entryRow) bool) *Error {
-	if !slices.ContainsFunc(im.pools, func(p PoolRow) bool { return p.Name == pool }) {
+	if !im.hasPool(pool) {
 		return poolNotFound(pool)
 	}
 	only := uint64(0)
@@ -153,6 +153,10 @@ func (im *Image) entriesOf(pool, tenant string, from DeadPlace, fn func(*entryRo
 		return i.row.demand().tenant.pool.name != pool || fn(i.row)
 	})
 	return nil
+}
+
+func (im *Image) hasPool(name string) bool {
+	return slices.ContainsFunc(im.pools, func(p PoolRow) bool { return p.Name == name })
 }
 
 // tenantNumber returns the number of a pool's tenant, 0 if it is not known.

@@ -460,7 +460,7 @@ func (n *naive) issue(p *naivePool, turn naiveTurn, cost int64) *naivePermit {
 	n.granted++
 	permit := &naivePermit{
 		token: admission.Token{Index: n.index, Position: n.granted}, fence: n.grants,
-		pool: p, tenant: turn.d.tenant.id, lane: turn.d.lane, cost: cost,
+		pool: p, tenant: turn.d.tenant.id, lane: turn.d.lane, cost: cost, granted: n.t,
 	}
 	n.permits = append(n.permits, permit)
 	n.meet(p, turn.d.tenant)

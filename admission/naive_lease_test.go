@@ -18,6 +18,7 @@ type naivePermit struct {
 	pool      *naivePool
 	tenant    string
 	lane      string
+	granted   admission.Instant
 	expires   admission.Instant
 	ttl       time.Duration
 	cost      int64

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/admitd/admit/admission"
 )
@@ -86,4 +87,29 @@ func listed(entries []*naiveEntry) (list []admission.ListedEntry) {
 		list = append(list, row)
 	}
 	return list
+}
+
+// listPermits shows the live permits that a filter selects, and how old they are.
+func (n *naive) listPermits(f admission.PermitFilter) (list []admission.ListedPermit, ages admission.PermitsByAge) {
+	ends := []time.Duration{time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour}
+	for _, p := range n.permits {
+		if p.whole != nil || p.pool.policy.Name != f.Pool || f.Tenant != "" && f.Tenant != p.tenant {
+			continue
+		}
+		row := admission.ListedPermit{
+			Fence: p.fence, Tenant: p.tenant, Lane: p.lane, HeldFor: n.t.Sub(p.granted),
+			ExpiresIn: max(0, p.expires.Sub(n.leaseNow())), Cost: p.cost, Worker: p.worker, LockKey: p.lockKey,
+			Cancelled: p.cancelled, Borrowed: p.borrowed, Uncounted: p.uncounted, Batch: p.batch,
+		}
+		if p.entry != nil {
+			row.Entry = p.entry.spec.Key
+		}
+		list = append(list, row)
+		class := 0
+		for class < len(ends) && row.HeldFor >= ends[class] {
+			class++
+		}
+		ages[class]++
+	}
+	return list, ages
 }

@@ -26,6 +26,7 @@ type permitRow struct {
 	token   Token
 	fence   int64
 	demand  *demand
+	granted Instant
 	// expires is on the lease clock.
 	expires Instant
 	ttl     time.Duration
@@ -144,6 +145,7 @@ func (s *State) newPermit(d *demand, o order) *permitRow {
 		token:   Token{Epoch: s.epoch, Index: s.index, Position: s.positions, Nonce: o.nonce},
 		fence:   int64(s.epoch)<<fenceBits | s.grants,
 		demand:  d,
+		granted: s.t,
 		expires: s.lease().Add(ttl),
 		ttl:     ttl, cost: o.cost, entry: o.entry, letter: o.letter, worker: o.worker, node: o.node, lock: o.lock, job: o.job,
 	}

@@ -324,7 +324,7 @@ func (r *restorer) addPermit(row PermitRow) error {
 	}
 	p := &permitRow{
 		cancelled: row.Cancelled, buckets: row.BucketIDs, token: row.Token, fence: row.Fence, demand: d,
-		expires: row.Expires, ttl: row.TTL, cost: row.Cost, entry: row.Entry, letter: row.Letter, worker: row.Worker, node: row.Node,
+		granted: row.Granted, expires: row.Expires, ttl: row.TTL, cost: row.Cost, entry: row.Entry, letter: row.Letter, worker: row.Worker, node: row.Node,
 		lock: row.LockKey, job: row.DedupeKey, uncounted: row.Uncounted, borrowed: row.Borrowed, batch: row.Batch,
 	}
 	if p.entry != "" && !p.cancelled && r.claimed(holding{permit: p}) == nil {

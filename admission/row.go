@@ -161,6 +161,7 @@ type PermitRow struct {
 	Fence     int64
 	Tenant    uint64
 	Lane      string
+	Granted   Instant
 	Expires   Instant
 	TTL       time.Duration
 	Cost      int64
@@ -354,7 +355,7 @@ func (i permitItem) export() PermitRow {
 	p := i.row
 	return PermitRow{
 		Token: p.token, Fence: p.fence, Tenant: p.demand.tenant.num, Lane: p.demand.lane.name,
-		Expires: p.expires, TTL: p.ttl, Cost: p.cost, BucketIDs: p.buckets,
+		Granted: p.granted, Expires: p.expires, TTL: p.ttl, Cost: p.cost, BucketIDs: p.buckets,
 		Cancelled: p.cancelled, Entry: p.entry, Letter: p.letter, Worker: p.worker, Node: p.node,
 		LockKey: p.lock, DedupeKey: p.job, Uncounted: p.uncounted, Borrowed: p.borrowed, Batch: p.batch,
 	}

@@ -19,6 +19,7 @@ const (
 	redriveKind = 'r'
 	purgeKind   = 'p'
 	tenantKind  = 't'
+	permitKind  = 'l'
 	sumBytes    = 8
 )
 
@@ -111,6 +112,25 @@ func (c checker) tenantPage(field, token, pool string) string {
 	}
 	return string(id)
 }
+
+func permitToken(f admission.PermitFilter, at admission.PermitPlace) string {
+	key := binary.BigEndian.AppendUint64(nil, at.Index)
+	return sealPage(permitKind, permitScope(f), binary.BigEndian.AppendUint32(key, at.Position))
+}
+
+func (c checker) permitPage(field, token string, f admission.PermitFilter) admission.PermitPlace {
+	if token == "" {
+		return admission.PermitPlace{}
+	}
+	key, ok := openPage(permitKind, permitScope(f), token)
+	if !ok || len(key) != 12 {
+		c.fail(field, "is not a next_page_token of this list")
+		return admission.PermitPlace{}
+	}
+	return admission.PermitPlace{Index: binary.BigEndian.Uint64(key), Position: binary.BigEndian.Uint32(key[8:])}
+}
+
+func permitScope(f admission.PermitFilter) []byte { return []byte(f.Pool + "\x00" + f.Tenant) }
 
 func entryScope(f admission.ListFilter) []byte {
 	scope := []byte(f.Pool + "\x00" + f.Tenant + "\x00" + f.Lane + "\x00")

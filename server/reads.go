@@ -56,6 +56,16 @@ func (r reads) image(ctx context.Context, stale bool) (*admission.Image, age, er
 	return r.replica.Image(), old, nil
 }
 
+// imageAt is image, and the time at which to look at it.
+func (r reads) imageAt(ctx context.Context, stale bool) (im *admission.Image, at admission.Instant, old age, err error) {
+	p, old, err := r.reach(ctx, stale)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	r.replica.ViewAt(p, func(_ *admission.State, now admission.Instant, _ admission.Wall) { at = now })
+	return r.replica.Image(), at, old, nil
+}
+
 // picture returns who is held back in a pool, to be read for as long as it takes.
 func (r reads) picture(ctx context.Context, stale bool, pool string) (*admission.Picture, age, error) {
 	p, old, err := r.reach(ctx, stale)

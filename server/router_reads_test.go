@@ -56,6 +56,9 @@ func TestAllReadsAskTheLeader(t *testing.T) {
 		"ListTenants": func(ctx context.Context, stale bool) (proto.Message, error) {
 			return p.status.ListTenants(ctx, &admitv1.ListTenantsRequest{Pool: "email", Stale: stale})
 		},
+		"ListPermits": func(ctx context.Context, stale bool) (proto.Message, error) {
+			return p.status.ListPermits(ctx, &admitv1.ListPermitsRequest{Pool: "email", Stale: stale})
+		},
 		"TopShed": func(ctx context.Context, stale bool) (proto.Message, error) {
 			return p.status.TopShed(ctx, &admitv1.TopShedRequest{Pool: "email", Stale: stale})
 		},

@@ -16,15 +16,23 @@ import (
 // sheddingChunk is how many rows go into one answer of GetShedding.
 const sheddingChunk = 1000
 
+// begin takes a place among the pictures that are read at a time, or refuses. The
+// caller calls done.
+func (s *statusService) begin() (done func(), err error) {
+	select {
+	case s.pictures <- struct{}{}:
+		return func() { <-s.pictures }, nil
+	default:
+		return nil, &raftstore.OverloadedError{Queue: "pictures", RetryAfter: retryLater}
+	}
+}
+
 // picture takes a picture of a pool, or refuses while too many are read. The caller
 // calls done.
 func (s *statusService) picture(ctx context.Context, stale bool, pool string) (p *admission.Picture, old age, done func(), err error) {
-	select {
-	case s.pictures <- struct{}{}:
-	default:
-		return nil, nil, nil, &raftstore.OverloadedError{Queue: "pictures", RetryAfter: retryLater}
+	if done, err = s.begin(); err != nil {
+		return nil, nil, nil, err
 	}
-	done = func() { <-s.pictures }
 	if p, old, err = s.reads.picture(ctx, stale, pool); err != nil {
 		done()
 		return nil, nil, nil, err

@@ -10,7 +10,8 @@ import (
 type statusService struct {
 	admitv1.UnsafeStatusServiceServer
 	reads reads
-	// pictures has a place for each picture that is being read.
+	// pictures has a place for each picture, and each list of permits, that is being
+	// read.
 	pictures chan struct{}
 }
 

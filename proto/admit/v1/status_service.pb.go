@@ -461,6 +461,384 @@ func (x *TenantStatus) GetBuckets() []*BucketHealth {
 	return nil
 }
 
+// ListPermitsRequest selects a page.
+type ListPermitsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool. Required.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Only this tenant's. Empty means all.
+	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The most permits to return, 1 to 1000. 0 means 100.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The next_page_token of the page before. Empty means the first page.
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Answer from what the node has seen so far, without asking the leader whether there
+	// is more: also while none leads. `age` then says how old that is.
+	Stale         bool `protobuf:"varint,5,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPermitsRequest) Reset() {
+	*x = ListPermitsRequest{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPermitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPermitsRequest) ProtoMessage() {}
+
+func (x *ListPermitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPermitsRequest.ProtoReflect.Descriptor instead.
+func (*ListPermitsRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ListPermitsRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *ListPermitsRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *ListPermitsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListPermitsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListPermitsRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+// ListPermitsResponse is a page of permits.
+type ListPermitsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The permits, the oldest first.
+	Permits []*ListedPermit `protobuf:"bytes,1,rep,name=permits,proto3" json:"permits,omitempty"`
+	// Asks for the next page. Empty if this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// On the first page: how many of all that were selected are how old, the youngest
+	// first.
+	Ages []*PermitAges `protobuf:"bytes,3,rep,name=ages,proto3" json:"ages,omitempty"`
+	// The index in the replicated log that the page shows.
+	LogIndex uint64 `protobuf:"varint,4,opt,name=log_index,json=logIndex,proto3" json:"log_index,omitempty"`
+	// With `stale`: how long ago the node last heard from the leader how far the log is;
+	// 0 where it leads itself, absent where it never has. Else absent: the answer shows
+	// all that was decided before the call began.
+	Age           *durationpb.Duration `protobuf:"bytes,5,opt,name=age,proto3" json:"age,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPermitsResponse) Reset() {
+	*x = ListPermitsResponse{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPermitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPermitsResponse) ProtoMessage() {}
+
+func (x *ListPermitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPermitsResponse.ProtoReflect.Descriptor instead.
+func (*ListPermitsResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ListPermitsResponse) GetPermits() []*ListedPermit {
+	if x != nil {
+		return x.Permits
+	}
+	return nil
+}
+
+func (x *ListPermitsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListPermitsResponse) GetAges() []*PermitAges {
+	if x != nil {
+		return x.Ages
+	}
+	return nil
+}
+
+func (x *ListPermitsResponse) GetLogIndex() uint64 {
+	if x != nil {
+		return x.LogIndex
+	}
+	return 0
+}
+
+func (x *ListPermitsResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
+}
+
+// ListedPermit is a live permit as those see it who look. Its token is for its holder
+// alone.
+type ListedPermit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The permit's fence, which names it.
+	Fence int64 `protobuf:"varint,1,opt,name=fence,proto3" json:"fence,omitempty"`
+	// The tenant it was granted to.
+	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// The lane it counts in.
+	Lane string `protobuf:"bytes,3,opt,name=lane,proto3" json:"lane,omitempty"`
+	// The time since it was granted.
+	HeldFor *durationpb.Duration `protobuf:"bytes,4,opt,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
+	// The time until it expires unless renewed. 0 for one that is about to go.
+	ExpiresIn *durationpb.Duration `protobuf:"bytes,5,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
+	// What it was charged.
+	Cost int64 `protobuf:"varint,6,opt,name=cost,proto3" json:"cost,omitempty"`
+	// Who holds it, as told by the worker. May be empty.
+	WorkerId string `protobuf:"bytes,7,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// The entry that it claims. Empty for none, and for a batch.
+	Entry string `protobuf:"bytes,8,opt,name=entry,proto3" json:"entry,omitempty"`
+	// The lock that it holds. Empty for none.
+	LockKey string `protobuf:"bytes,9,opt,name=lock_key,json=lockKey,proto3" json:"lock_key,omitempty"`
+	// LIVE, or CANCELLED.
+	State PermitState `protobuf:"varint,10,opt,name=state,proto3,enum=admit.v1.PermitState" json:"state,omitempty"`
+	// It is beyond what the tenant was entitled to.
+	Borrowed bool `protobuf:"varint,11,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
+	// It holds no slot.
+	Uncounted bool `protobuf:"varint,12,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
+	// It is of several entries.
+	Batch         bool `protobuf:"varint,13,opt,name=batch,proto3" json:"batch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListedPermit) Reset() {
+	*x = ListedPermit{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListedPermit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListedPermit) ProtoMessage() {}
+
+func (x *ListedPermit) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListedPermit.ProtoReflect.Descriptor instead.
+func (*ListedPermit) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListedPermit) GetFence() int64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *ListedPermit) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *ListedPermit) GetLane() string {
+	if x != nil {
+		return x.Lane
+	}
+	return ""
+}
+
+func (x *ListedPermit) GetHeldFor() *durationpb.Duration {
+	if x != nil {
+		return x.HeldFor
+	}
+	return nil
+}
+
+func (x *ListedPermit) GetExpiresIn() *durationpb.Duration {
+	if x != nil {
+		return x.ExpiresIn
+	}
+	return nil
+}
+
+func (x *ListedPermit) GetCost() int64 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
+func (x *ListedPermit) GetWorkerId() string {
+	if x != nil {
+		return x.WorkerId
+	}
+	return ""
+}
+
+func (x *ListedPermit) GetEntry() string {
+	if x != nil {
+		return x.Entry
+	}
+	return ""
+}
+
+func (x *ListedPermit) GetLockKey() string {
+	if x != nil {
+		return x.LockKey
+	}
+	return ""
+}
+
+func (x *ListedPermit) GetState() PermitState {
+	if x != nil {
+		return x.State
+	}
+	return PermitState_PERMIT_STATE_UNSPECIFIED
+}
+
+func (x *ListedPermit) GetBorrowed() bool {
+	if x != nil {
+		return x.Borrowed
+	}
+	return false
+}
+
+func (x *ListedPermit) GetUncounted() bool {
+	if x != nil {
+		return x.Uncounted
+	}
+	return false
+}
+
+func (x *ListedPermit) GetBatch() bool {
+	if x != nil {
+		return x.Batch
+	}
+	return false
+}
+
+// PermitAges counts permits of like age.
+type PermitAges struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// They are younger than this. Absent means any age.
+	Under *durationpb.Duration `protobuf:"bytes,1,opt,name=under,proto3" json:"under,omitempty"`
+	// How many, without those that an entry before counts.
+	Permits       int64 `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PermitAges) Reset() {
+	*x = PermitAges{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PermitAges) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PermitAges) ProtoMessage() {}
+
+func (x *PermitAges) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PermitAges.ProtoReflect.Descriptor instead.
+func (*PermitAges) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *PermitAges) GetUnder() *durationpb.Duration {
+	if x != nil {
+		return x.Under
+	}
+	return nil
+}
+
+func (x *PermitAges) GetPermits() int64 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
 // GetSheddingRequest selects a pool and what is held in it.
 type GetSheddingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -481,7 +859,7 @@ type GetSheddingRequest struct {
 
 func (x *GetSheddingRequest) Reset() {
 	*x = GetSheddingRequest{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[5]
+	mi := &file_admit_v1_status_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +871,7 @@ func (x *GetSheddingRequest) String() string {
 func (*GetSheddingRequest) ProtoMessage() {}
 
 func (x *GetSheddingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[5]
+	mi := &file_admit_v1_status_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +884,7 @@ func (x *GetSheddingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSheddingRequest.ProtoReflect.Descriptor instead.
 func (*GetSheddingRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{5}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetSheddingRequest) GetPool() string {
@@ -561,7 +939,7 @@ type GetSheddingResponse struct {
 
 func (x *GetSheddingResponse) Reset() {
 	*x = GetSheddingResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[6]
+	mi := &file_admit_v1_status_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -573,7 +951,7 @@ func (x *GetSheddingResponse) String() string {
 func (*GetSheddingResponse) ProtoMessage() {}
 
 func (x *GetSheddingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[6]
+	mi := &file_admit_v1_status_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -586,7 +964,7 @@ func (x *GetSheddingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSheddingResponse.ProtoReflect.Descriptor instead.
 func (*GetSheddingResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{6}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetSheddingResponse) GetShedding() *Shedding {
@@ -622,7 +1000,7 @@ type WatchSheddingRequest struct {
 
 func (x *WatchSheddingRequest) Reset() {
 	*x = WatchSheddingRequest{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[7]
+	mi := &file_admit_v1_status_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -634,7 +1012,7 @@ func (x *WatchSheddingRequest) String() string {
 func (*WatchSheddingRequest) ProtoMessage() {}
 
 func (x *WatchSheddingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[7]
+	mi := &file_admit_v1_status_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -647,7 +1025,7 @@ func (x *WatchSheddingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSheddingRequest.ProtoReflect.Descriptor instead.
 func (*WatchSheddingRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{7}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchSheddingRequest) GetPool() string {
@@ -693,7 +1071,7 @@ type WatchSheddingResponse struct {
 
 func (x *WatchSheddingResponse) Reset() {
 	*x = WatchSheddingResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[8]
+	mi := &file_admit_v1_status_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -705,7 +1083,7 @@ func (x *WatchSheddingResponse) String() string {
 func (*WatchSheddingResponse) ProtoMessage() {}
 
 func (x *WatchSheddingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[8]
+	mi := &file_admit_v1_status_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -718,7 +1096,7 @@ func (x *WatchSheddingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSheddingResponse.ProtoReflect.Descriptor instead.
 func (*WatchSheddingResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{8}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchSheddingResponse) GetShedding() *Shedding {
@@ -755,7 +1133,7 @@ type TopShedRequest struct {
 
 func (x *TopShedRequest) Reset() {
 	*x = TopShedRequest{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[9]
+	mi := &file_admit_v1_status_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -767,7 +1145,7 @@ func (x *TopShedRequest) String() string {
 func (*TopShedRequest) ProtoMessage() {}
 
 func (x *TopShedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[9]
+	mi := &file_admit_v1_status_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -780,7 +1158,7 @@ func (x *TopShedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopShedRequest.ProtoReflect.Descriptor instead.
 func (*TopShedRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{9}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TopShedRequest) GetPool() string {
@@ -837,7 +1215,7 @@ type TopShedResponse struct {
 
 func (x *TopShedResponse) Reset() {
 	*x = TopShedResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[10]
+	mi := &file_admit_v1_status_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +1227,7 @@ func (x *TopShedResponse) String() string {
 func (*TopShedResponse) ProtoMessage() {}
 
 func (x *TopShedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[10]
+	mi := &file_admit_v1_status_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +1240,7 @@ func (x *TopShedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopShedResponse.ProtoReflect.Descriptor instead.
 func (*TopShedResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{10}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TopShedResponse) GetTenants() []*TopTenant {
@@ -908,7 +1286,7 @@ type TopTenant struct {
 
 func (x *TopTenant) Reset() {
 	*x = TopTenant{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[11]
+	mi := &file_admit_v1_status_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +1298,7 @@ func (x *TopTenant) String() string {
 func (*TopTenant) ProtoMessage() {}
 
 func (x *TopTenant) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[11]
+	mi := &file_admit_v1_status_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1311,7 @@ func (x *TopTenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopTenant.ProtoReflect.Descriptor instead.
 func (*TopTenant) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{11}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TopTenant) GetTenant() string {
@@ -972,7 +1350,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[12]
+	mi := &file_admit_v1_status_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +1362,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[12]
+	mi := &file_admit_v1_status_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +1375,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{12}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ExplainResponse) GetExplanation() *Explanation {
@@ -1028,7 +1406,7 @@ type QueueHealthRequest struct {
 
 func (x *QueueHealthRequest) Reset() {
 	*x = QueueHealthRequest{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[13]
+	mi := &file_admit_v1_status_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +1418,7 @@ func (x *QueueHealthRequest) String() string {
 func (*QueueHealthRequest) ProtoMessage() {}
 
 func (x *QueueHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[13]
+	mi := &file_admit_v1_status_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,7 +1431,7 @@ func (x *QueueHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueHealthRequest.ProtoReflect.Descriptor instead.
 func (*QueueHealthRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{13}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *QueueHealthRequest) GetPool() string {
@@ -1091,7 +1469,7 @@ type QueueHealthResponse struct {
 
 func (x *QueueHealthResponse) Reset() {
 	*x = QueueHealthResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[14]
+	mi := &file_admit_v1_status_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1103,7 +1481,7 @@ func (x *QueueHealthResponse) String() string {
 func (*QueueHealthResponse) ProtoMessage() {}
 
 func (x *QueueHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[14]
+	mi := &file_admit_v1_status_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1116,7 +1494,7 @@ func (x *QueueHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueHealthResponse.ProtoReflect.Descriptor instead.
 func (*QueueHealthResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{14}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *QueueHealthResponse) GetPools() []*PoolHealth {
@@ -1199,7 +1577,7 @@ type PoolHealth struct {
 
 func (x *PoolHealth) Reset() {
 	*x = PoolHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[15]
+	mi := &file_admit_v1_status_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1211,7 +1589,7 @@ func (x *PoolHealth) String() string {
 func (*PoolHealth) ProtoMessage() {}
 
 func (x *PoolHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[15]
+	mi := &file_admit_v1_status_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1224,7 +1602,7 @@ func (x *PoolHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolHealth.ProtoReflect.Descriptor instead.
 func (*PoolHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{15}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PoolHealth) GetPool() string {
@@ -1361,7 +1739,7 @@ type LimitHealth struct {
 
 func (x *LimitHealth) Reset() {
 	*x = LimitHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[16]
+	mi := &file_admit_v1_status_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1751,7 @@ func (x *LimitHealth) String() string {
 func (*LimitHealth) ProtoMessage() {}
 
 func (x *LimitHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[16]
+	mi := &file_admit_v1_status_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1764,7 @@ func (x *LimitHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitHealth.ProtoReflect.Descriptor instead.
 func (*LimitHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{16}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LimitHealth) GetLimit() string {
@@ -1440,7 +1818,7 @@ type LaneHealth struct {
 
 func (x *LaneHealth) Reset() {
 	*x = LaneHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[17]
+	mi := &file_admit_v1_status_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1830,7 @@ func (x *LaneHealth) String() string {
 func (*LaneHealth) ProtoMessage() {}
 
 func (x *LaneHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[17]
+	mi := &file_admit_v1_status_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1843,7 @@ func (x *LaneHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneHealth.ProtoReflect.Descriptor instead.
 func (*LaneHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{17}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LaneHealth) GetLane() string {
@@ -1558,7 +1936,7 @@ type BucketHealth struct {
 
 func (x *BucketHealth) Reset() {
 	*x = BucketHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[18]
+	mi := &file_admit_v1_status_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1948,7 @@ func (x *BucketHealth) String() string {
 func (*BucketHealth) ProtoMessage() {}
 
 func (x *BucketHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[18]
+	mi := &file_admit_v1_status_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1961,7 @@ func (x *BucketHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketHealth.ProtoReflect.Descriptor instead.
 func (*BucketHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{18}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BucketHealth) GetBucket() string {
@@ -1625,7 +2003,7 @@ var File_admit_v1_status_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1dadmit/v1/status_service.proto\x12\badmit.v1\x1a\x1aadmit/v1/explanation.proto\x1a\x15admit/v1/policy.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\"T\n" +
+	"\x1dadmit/v1/status_service.proto\x12\badmit.v1\x1a\x1aadmit/v1/explanation.proto\x1a\x15admit/v1/permit.proto\x1a\x15admit/v1/policy.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\"T\n" +
 	"\x10GetTenantRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x14\n" +
@@ -1658,7 +2036,40 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\x0eSOURCE_DEFAULT\x10\x01\x12\x11\n" +
 	"\rSOURCE_POLICY\x10\x02\x12\x0e\n" +
 	"\n" +
-	"SOURCE_PUT\x10\x03\"\x94\x01\n" +
+	"SOURCE_PUT\x10\x03\"\x92\x01\n" +
+	"\x12ListPermitsRequest\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x14\n" +
+	"\x05stale\x18\x05 \x01(\bR\x05stale\"\xe3\x01\n" +
+	"\x13ListPermitsResponse\x120\n" +
+	"\apermits\x18\x01 \x03(\v2\x16.admit.v1.ListedPermitR\apermits\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
+	"\x04ages\x18\x03 \x03(\v2\x14.admit.v1.PermitAgesR\x04ages\x12\x1b\n" +
+	"\tlog_index\x18\x04 \x01(\x04R\blogIndex\x12+\n" +
+	"\x03age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\x9f\x03\n" +
+	"\fListedPermit\x12\x14\n" +
+	"\x05fence\x18\x01 \x01(\x03R\x05fence\x12\x16\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x12\n" +
+	"\x04lane\x18\x03 \x01(\tR\x04lane\x124\n" +
+	"\bheld_for\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\aheldFor\x128\n" +
+	"\n" +
+	"expires_in\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\x12\n" +
+	"\x04cost\x18\x06 \x01(\x03R\x04cost\x12\x1b\n" +
+	"\tworker_id\x18\a \x01(\tR\bworkerId\x12\x14\n" +
+	"\x05entry\x18\b \x01(\tR\x05entry\x12\x19\n" +
+	"\block_key\x18\t \x01(\tR\alockKey\x12+\n" +
+	"\x05state\x18\n" +
+	" \x01(\x0e2\x15.admit.v1.PermitStateR\x05state\x12\x1a\n" +
+	"\bborrowed\x18\v \x01(\bR\bborrowed\x12\x1c\n" +
+	"\tuncounted\x18\f \x01(\bR\tuncounted\x12\x14\n" +
+	"\x05batch\x18\r \x01(\bR\x05batch\"W\n" +
+	"\n" +
+	"PermitAges\x12/\n" +
+	"\x05under\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05under\x12\x18\n" +
+	"\apermits\x18\x02 \x01(\x03R\apermits\"\x94\x01\n" +
 	"\x12GetSheddingRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x12\n" +
@@ -1751,11 +2162,12 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\bcapacity\x18\x03 \x01(\x03R\bcapacity\x12\x16\n" +
 	"\x06paused\x18\x04 \x01(\bR\x06paused\x128\n" +
 	"\n" +
-	"paused_for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\tpausedFor2\x8f\x04\n" +
+	"paused_for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\tpausedFor2\xdb\x04\n" +
 	"\rStatusService\x12J\n" +
 	"\vQueueHealth\x12\x1c.admit.v1.QueueHealthRequest\x1a\x1d.admit.v1.QueueHealthResponse\x12D\n" +
 	"\tGetTenant\x12\x1a.admit.v1.GetTenantRequest\x1a\x1b.admit.v1.GetTenantResponse\x12J\n" +
-	"\vListTenants\x12\x1c.admit.v1.ListTenantsRequest\x1a\x1d.admit.v1.ListTenantsResponse\x12L\n" +
+	"\vListTenants\x12\x1c.admit.v1.ListTenantsRequest\x1a\x1d.admit.v1.ListTenantsResponse\x12J\n" +
+	"\vListPermits\x12\x1c.admit.v1.ListPermitsRequest\x1a\x1d.admit.v1.ListPermitsResponse\x12L\n" +
 	"\vGetShedding\x12\x1c.admit.v1.GetSheddingRequest\x1a\x1d.admit.v1.GetSheddingResponse0\x01\x12R\n" +
 	"\rWatchShedding\x12\x1e.admit.v1.WatchSheddingRequest\x1a\x1f.admit.v1.WatchSheddingResponse0\x01\x12>\n" +
 	"\aTopShed\x12\x18.admit.v1.TopShedRequest\x1a\x19.admit.v1.TopShedResponse\x12>\n" +
@@ -1774,7 +2186,7 @@ func file_admit_v1_status_service_proto_rawDescGZIP() []byte {
 }
 
 var file_admit_v1_status_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_admit_v1_status_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_admit_v1_status_service_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_admit_v1_status_service_proto_goTypes = []any{
 	(TenantStatus_Source)(0),      // 0: admit.v1.TenantStatus.Source
 	(*GetTenantRequest)(nil),      // 1: admit.v1.GetTenantRequest
@@ -1782,78 +2194,92 @@ var file_admit_v1_status_service_proto_goTypes = []any{
 	(*ListTenantsRequest)(nil),    // 3: admit.v1.ListTenantsRequest
 	(*ListTenantsResponse)(nil),   // 4: admit.v1.ListTenantsResponse
 	(*TenantStatus)(nil),          // 5: admit.v1.TenantStatus
-	(*GetSheddingRequest)(nil),    // 6: admit.v1.GetSheddingRequest
-	(*GetSheddingResponse)(nil),   // 7: admit.v1.GetSheddingResponse
-	(*WatchSheddingRequest)(nil),  // 8: admit.v1.WatchSheddingRequest
-	(*WatchSheddingResponse)(nil), // 9: admit.v1.WatchSheddingResponse
-	(*TopShedRequest)(nil),        // 10: admit.v1.TopShedRequest
-	(*TopShedResponse)(nil),       // 11: admit.v1.TopShedResponse
-	(*TopTenant)(nil),             // 12: admit.v1.TopTenant
-	(*ExplainResponse)(nil),       // 13: admit.v1.ExplainResponse
-	(*QueueHealthRequest)(nil),    // 14: admit.v1.QueueHealthRequest
-	(*QueueHealthResponse)(nil),   // 15: admit.v1.QueueHealthResponse
-	(*PoolHealth)(nil),            // 16: admit.v1.PoolHealth
-	(*LimitHealth)(nil),           // 17: admit.v1.LimitHealth
-	(*LaneHealth)(nil),            // 18: admit.v1.LaneHealth
-	(*BucketHealth)(nil),          // 19: admit.v1.BucketHealth
-	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
-	(*Tenant)(nil),                // 21: admit.v1.Tenant
-	(Reason)(0),                   // 22: admit.v1.Reason
-	(*Shedding)(nil),              // 23: admit.v1.Shedding
-	(*HeldTenant)(nil),            // 24: admit.v1.HeldTenant
-	(*Explanation)(nil),           // 25: admit.v1.Explanation
-	(*HeldTotal)(nil),             // 26: admit.v1.HeldTotal
-	(*ExplainRequest)(nil),        // 27: admit.v1.ExplainRequest
+	(*ListPermitsRequest)(nil),    // 6: admit.v1.ListPermitsRequest
+	(*ListPermitsResponse)(nil),   // 7: admit.v1.ListPermitsResponse
+	(*ListedPermit)(nil),          // 8: admit.v1.ListedPermit
+	(*PermitAges)(nil),            // 9: admit.v1.PermitAges
+	(*GetSheddingRequest)(nil),    // 10: admit.v1.GetSheddingRequest
+	(*GetSheddingResponse)(nil),   // 11: admit.v1.GetSheddingResponse
+	(*WatchSheddingRequest)(nil),  // 12: admit.v1.WatchSheddingRequest
+	(*WatchSheddingResponse)(nil), // 13: admit.v1.WatchSheddingResponse
+	(*TopShedRequest)(nil),        // 14: admit.v1.TopShedRequest
+	(*TopShedResponse)(nil),       // 15: admit.v1.TopShedResponse
+	(*TopTenant)(nil),             // 16: admit.v1.TopTenant
+	(*ExplainResponse)(nil),       // 17: admit.v1.ExplainResponse
+	(*QueueHealthRequest)(nil),    // 18: admit.v1.QueueHealthRequest
+	(*QueueHealthResponse)(nil),   // 19: admit.v1.QueueHealthResponse
+	(*PoolHealth)(nil),            // 20: admit.v1.PoolHealth
+	(*LimitHealth)(nil),           // 21: admit.v1.LimitHealth
+	(*LaneHealth)(nil),            // 22: admit.v1.LaneHealth
+	(*BucketHealth)(nil),          // 23: admit.v1.BucketHealth
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(*Tenant)(nil),                // 25: admit.v1.Tenant
+	(PermitState)(0),              // 26: admit.v1.PermitState
+	(Reason)(0),                   // 27: admit.v1.Reason
+	(*Shedding)(nil),              // 28: admit.v1.Shedding
+	(*HeldTenant)(nil),            // 29: admit.v1.HeldTenant
+	(*Explanation)(nil),           // 30: admit.v1.Explanation
+	(*HeldTotal)(nil),             // 31: admit.v1.HeldTotal
+	(*ExplainRequest)(nil),        // 32: admit.v1.ExplainRequest
 }
 var file_admit_v1_status_service_proto_depIdxs = []int32{
 	5,  // 0: admit.v1.GetTenantResponse.tenant:type_name -> admit.v1.TenantStatus
-	20, // 1: admit.v1.GetTenantResponse.age:type_name -> google.protobuf.Duration
+	24, // 1: admit.v1.GetTenantResponse.age:type_name -> google.protobuf.Duration
 	5,  // 2: admit.v1.ListTenantsResponse.tenants:type_name -> admit.v1.TenantStatus
-	20, // 3: admit.v1.ListTenantsResponse.age:type_name -> google.protobuf.Duration
-	21, // 4: admit.v1.TenantStatus.share:type_name -> admit.v1.Tenant
+	24, // 3: admit.v1.ListTenantsResponse.age:type_name -> google.protobuf.Duration
+	25, // 4: admit.v1.TenantStatus.share:type_name -> admit.v1.Tenant
 	0,  // 5: admit.v1.TenantStatus.source:type_name -> admit.v1.TenantStatus.Source
-	19, // 6: admit.v1.TenantStatus.buckets:type_name -> admit.v1.BucketHealth
-	22, // 7: admit.v1.GetSheddingRequest.reason:type_name -> admit.v1.Reason
-	23, // 8: admit.v1.GetSheddingResponse.shedding:type_name -> admit.v1.Shedding
-	20, // 9: admit.v1.GetSheddingResponse.age:type_name -> google.protobuf.Duration
-	20, // 10: admit.v1.WatchSheddingRequest.interval:type_name -> google.protobuf.Duration
-	23, // 11: admit.v1.WatchSheddingResponse.shedding:type_name -> admit.v1.Shedding
-	20, // 12: admit.v1.WatchSheddingResponse.age:type_name -> google.protobuf.Duration
-	22, // 13: admit.v1.TopShedRequest.reason:type_name -> admit.v1.Reason
-	12, // 14: admit.v1.TopShedResponse.tenants:type_name -> admit.v1.TopTenant
-	20, // 15: admit.v1.TopShedResponse.cluster_time:type_name -> google.protobuf.Duration
-	20, // 16: admit.v1.TopShedResponse.age:type_name -> google.protobuf.Duration
-	24, // 17: admit.v1.TopTenant.held:type_name -> admit.v1.HeldTenant
-	25, // 18: admit.v1.ExplainResponse.explanation:type_name -> admit.v1.Explanation
-	20, // 19: admit.v1.ExplainResponse.age:type_name -> google.protobuf.Duration
-	16, // 20: admit.v1.QueueHealthResponse.pools:type_name -> admit.v1.PoolHealth
-	20, // 21: admit.v1.QueueHealthResponse.cluster_time:type_name -> google.protobuf.Duration
-	20, // 22: admit.v1.QueueHealthResponse.age:type_name -> google.protobuf.Duration
-	18, // 23: admit.v1.PoolHealth.lanes:type_name -> admit.v1.LaneHealth
-	19, // 24: admit.v1.PoolHealth.buckets:type_name -> admit.v1.BucketHealth
-	26, // 25: admit.v1.PoolHealth.held:type_name -> admit.v1.HeldTotal
-	17, // 26: admit.v1.PoolHealth.limits:type_name -> admit.v1.LimitHealth
-	20, // 27: admit.v1.LaneHealth.oldest_age:type_name -> google.protobuf.Duration
-	20, // 28: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
-	14, // 29: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
-	1,  // 30: admit.v1.StatusService.GetTenant:input_type -> admit.v1.GetTenantRequest
-	3,  // 31: admit.v1.StatusService.ListTenants:input_type -> admit.v1.ListTenantsRequest
-	6,  // 32: admit.v1.StatusService.GetShedding:input_type -> admit.v1.GetSheddingRequest
-	8,  // 33: admit.v1.StatusService.WatchShedding:input_type -> admit.v1.WatchSheddingRequest
-	10, // 34: admit.v1.StatusService.TopShed:input_type -> admit.v1.TopShedRequest
-	27, // 35: admit.v1.StatusService.Explain:input_type -> admit.v1.ExplainRequest
-	15, // 36: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
-	2,  // 37: admit.v1.StatusService.GetTenant:output_type -> admit.v1.GetTenantResponse
-	4,  // 38: admit.v1.StatusService.ListTenants:output_type -> admit.v1.ListTenantsResponse
-	7,  // 39: admit.v1.StatusService.GetShedding:output_type -> admit.v1.GetSheddingResponse
-	9,  // 40: admit.v1.StatusService.WatchShedding:output_type -> admit.v1.WatchSheddingResponse
-	11, // 41: admit.v1.StatusService.TopShed:output_type -> admit.v1.TopShedResponse
-	13, // 42: admit.v1.StatusService.Explain:output_type -> admit.v1.ExplainResponse
-	36, // [36:43] is the sub-list for method output_type
-	29, // [29:36] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	23, // 6: admit.v1.TenantStatus.buckets:type_name -> admit.v1.BucketHealth
+	8,  // 7: admit.v1.ListPermitsResponse.permits:type_name -> admit.v1.ListedPermit
+	9,  // 8: admit.v1.ListPermitsResponse.ages:type_name -> admit.v1.PermitAges
+	24, // 9: admit.v1.ListPermitsResponse.age:type_name -> google.protobuf.Duration
+	24, // 10: admit.v1.ListedPermit.held_for:type_name -> google.protobuf.Duration
+	24, // 11: admit.v1.ListedPermit.expires_in:type_name -> google.protobuf.Duration
+	26, // 12: admit.v1.ListedPermit.state:type_name -> admit.v1.PermitState
+	24, // 13: admit.v1.PermitAges.under:type_name -> google.protobuf.Duration
+	27, // 14: admit.v1.GetSheddingRequest.reason:type_name -> admit.v1.Reason
+	28, // 15: admit.v1.GetSheddingResponse.shedding:type_name -> admit.v1.Shedding
+	24, // 16: admit.v1.GetSheddingResponse.age:type_name -> google.protobuf.Duration
+	24, // 17: admit.v1.WatchSheddingRequest.interval:type_name -> google.protobuf.Duration
+	28, // 18: admit.v1.WatchSheddingResponse.shedding:type_name -> admit.v1.Shedding
+	24, // 19: admit.v1.WatchSheddingResponse.age:type_name -> google.protobuf.Duration
+	27, // 20: admit.v1.TopShedRequest.reason:type_name -> admit.v1.Reason
+	16, // 21: admit.v1.TopShedResponse.tenants:type_name -> admit.v1.TopTenant
+	24, // 22: admit.v1.TopShedResponse.cluster_time:type_name -> google.protobuf.Duration
+	24, // 23: admit.v1.TopShedResponse.age:type_name -> google.protobuf.Duration
+	29, // 24: admit.v1.TopTenant.held:type_name -> admit.v1.HeldTenant
+	30, // 25: admit.v1.ExplainResponse.explanation:type_name -> admit.v1.Explanation
+	24, // 26: admit.v1.ExplainResponse.age:type_name -> google.protobuf.Duration
+	20, // 27: admit.v1.QueueHealthResponse.pools:type_name -> admit.v1.PoolHealth
+	24, // 28: admit.v1.QueueHealthResponse.cluster_time:type_name -> google.protobuf.Duration
+	24, // 29: admit.v1.QueueHealthResponse.age:type_name -> google.protobuf.Duration
+	22, // 30: admit.v1.PoolHealth.lanes:type_name -> admit.v1.LaneHealth
+	23, // 31: admit.v1.PoolHealth.buckets:type_name -> admit.v1.BucketHealth
+	31, // 32: admit.v1.PoolHealth.held:type_name -> admit.v1.HeldTotal
+	21, // 33: admit.v1.PoolHealth.limits:type_name -> admit.v1.LimitHealth
+	24, // 34: admit.v1.LaneHealth.oldest_age:type_name -> google.protobuf.Duration
+	24, // 35: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
+	18, // 36: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
+	1,  // 37: admit.v1.StatusService.GetTenant:input_type -> admit.v1.GetTenantRequest
+	3,  // 38: admit.v1.StatusService.ListTenants:input_type -> admit.v1.ListTenantsRequest
+	6,  // 39: admit.v1.StatusService.ListPermits:input_type -> admit.v1.ListPermitsRequest
+	10, // 40: admit.v1.StatusService.GetShedding:input_type -> admit.v1.GetSheddingRequest
+	12, // 41: admit.v1.StatusService.WatchShedding:input_type -> admit.v1.WatchSheddingRequest
+	14, // 42: admit.v1.StatusService.TopShed:input_type -> admit.v1.TopShedRequest
+	32, // 43: admit.v1.StatusService.Explain:input_type -> admit.v1.ExplainRequest
+	19, // 44: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
+	2,  // 45: admit.v1.StatusService.GetTenant:output_type -> admit.v1.GetTenantResponse
+	4,  // 46: admit.v1.StatusService.ListTenants:output_type -> admit.v1.ListTenantsResponse
+	7,  // 47: admit.v1.StatusService.ListPermits:output_type -> admit.v1.ListPermitsResponse
+	11, // 48: admit.v1.StatusService.GetShedding:output_type -> admit.v1.GetSheddingResponse
+	13, // 49: admit.v1.StatusService.WatchShedding:output_type -> admit.v1.WatchSheddingResponse
+	15, // 50: admit.v1.StatusService.TopShed:output_type -> admit.v1.TopShedResponse
+	17, // 51: admit.v1.StatusService.Explain:output_type -> admit.v1.ExplainResponse
+	44, // [44:52] is the sub-list for method output_type
+	36, // [36:44] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_status_service_proto_init() }
@@ -1862,17 +2288,18 @@ func file_admit_v1_status_service_proto_init() {
 		return
 	}
 	file_admit_v1_explanation_proto_init()
+	file_admit_v1_permit_proto_init()
 	file_admit_v1_policy_proto_init()
 	file_admit_v1_shedding_proto_init()
-	file_admit_v1_status_service_proto_msgTypes[7].OneofWrappers = []any{}
-	file_admit_v1_status_service_proto_msgTypes[15].OneofWrappers = []any{}
+	file_admit_v1_status_service_proto_msgTypes[11].OneofWrappers = []any{}
+	file_admit_v1_status_service_proto_msgTypes[19].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_status_service_proto_rawDesc), len(file_admit_v1_status_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,6 +22,7 @@ const (
 	StatusService_QueueHealth_FullMethodName   = "/admit.v1.StatusService/QueueHealth"
 	StatusService_GetTenant_FullMethodName     = "/admit.v1.StatusService/GetTenant"
 	StatusService_ListTenants_FullMethodName   = "/admit.v1.StatusService/ListTenants"
+	StatusService_ListPermits_FullMethodName   = "/admit.v1.StatusService/ListPermits"
 	StatusService_GetShedding_FullMethodName   = "/admit.v1.StatusService/GetShedding"
 	StatusService_WatchShedding_FullMethodName = "/admit.v1.StatusService/WatchShedding"
 	StatusService_TopShed_FullMethodName       = "/admit.v1.StatusService/TopShed"
@@ -51,6 +52,12 @@ type StatusServiceClient interface {
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND).
 	ListTenants(ctx context.Context, in *ListTenantsRequest, opts ...grpc.CallOption) (*ListTenantsResponse, error)
+	// ListPermits shows the live permits of a pool, the oldest first. Each page is true
+	// at its own log_index.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND); RESOURCE_EXHAUSTED with
+	// RetryInfo (OVERLOADED) where 8 such lists are being made at this node already.
+	ListPermits(ctx context.Context, in *ListPermitsRequest, opts ...grpc.CallOption) (*ListPermitsResponse, error)
 	// GetShedding shows every held tenant of a pool at one index, in chunks of up to
 	// 1000 rows: tenants in the order in which the pool came to know them. However many
 	// there are and however slowly the caller reads, all are of the same moment.
@@ -109,6 +116,16 @@ func (c *statusServiceClient) ListTenants(ctx context.Context, in *ListTenantsRe
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListTenantsResponse)
 	err := c.cc.Invoke(ctx, StatusService_ListTenants_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *statusServiceClient) ListPermits(ctx context.Context, in *ListPermitsRequest, opts ...grpc.CallOption) (*ListPermitsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListPermitsResponse)
+	err := c.cc.Invoke(ctx, StatusService_ListPermits_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -196,6 +213,12 @@ type StatusServiceServer interface {
 	//
 	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND).
 	ListTenants(context.Context, *ListTenantsRequest) (*ListTenantsResponse, error)
+	// ListPermits shows the live permits of a pool, the oldest first. Each page is true
+	// at its own log_index.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND); RESOURCE_EXHAUSTED with
+	// RetryInfo (OVERLOADED) where 8 such lists are being made at this node already.
+	ListPermits(context.Context, *ListPermitsRequest) (*ListPermitsResponse, error)
 	// GetShedding shows every held tenant of a pool at one index, in chunks of up to
 	// 1000 rows: tenants in the order in which the pool came to know them. However many
 	// there are and however slowly the caller reads, all are of the same moment.
@@ -238,6 +261,9 @@ func (UnimplementedStatusServiceServer) GetTenant(context.Context, *GetTenantReq
 }
 func (UnimplementedStatusServiceServer) ListTenants(context.Context, *ListTenantsRequest) (*ListTenantsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTenants not implemented")
+}
+func (UnimplementedStatusServiceServer) ListPermits(context.Context, *ListPermitsRequest) (*ListPermitsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListPermits not implemented")
 }
 func (UnimplementedStatusServiceServer) GetShedding(*GetSheddingRequest, grpc.ServerStreamingServer[GetSheddingResponse]) error {
 	return status.Error(codes.Unimplemented, "method GetShedding not implemented")
@@ -326,6 +352,24 @@ func _StatusService_ListTenants_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _StatusService_ListPermits_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListPermitsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StatusServiceServer).ListPermits(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StatusService_ListPermits_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StatusServiceServer).ListPermits(ctx, req.(*ListPermitsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _StatusService_GetShedding_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(GetSheddingRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -402,6 +446,10 @@ var StatusService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListTenants",
 			Handler:    _StatusService_ListTenants_Handler,
+		},
+		{
+			MethodName: "ListPermits",
+			Handler:    _StatusService_ListPermits_Handler,
 		},
 		{
 			MethodName: "TopShed",

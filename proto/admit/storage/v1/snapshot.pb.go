@@ -1939,7 +1939,9 @@ type PermitRow struct {
 	// Whether it is of several entries. Its cost is then that of each.
 	Batch bool `protobuf:"varint,17,opt,name=batch,proto3" json:"batch,omitempty"`
 	// Which occurrence of its entry, or 0.
-	Letter        uint64 `protobuf:"varint,18,opt,name=letter,proto3" json:"letter,omitempty"`
+	Letter uint64 `protobuf:"varint,18,opt,name=letter,proto3" json:"letter,omitempty"`
+	// When it was granted, in cluster time.
+	Granted       int64 `protobuf:"varint,19,opt,name=granted,proto3" json:"granted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2096,6 +2098,13 @@ func (x *PermitRow) GetBatch() bool {
 func (x *PermitRow) GetLetter() uint64 {
 	if x != nil {
 		return x.Letter
+	}
+	return 0
+}
+
+func (x *PermitRow) GetGranted() int64 {
+	if x != nil {
+		return x.Granted
 	}
 	return 0
 }
@@ -2809,7 +2818,7 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x18\n" +
 	"\aoutcome\x18\x02 \x01(\rR\aoutcome\x12\x19\n" +
 	"\bended_at\x18\x03 \x01(\x03R\aendedAt\x12\x16\n" +
-	"\x06worker\x18\x04 \x01(\tR\x06worker\"\xdd\x03\n" +
+	"\x06worker\x18\x04 \x01(\tR\x06worker\"\xf7\x03\n" +
 	"\tPermitRow\x12-\n" +
 	"\x05token\x18\x01 \x01(\v2\x17.admit.storage.v1.TokenR\x05token\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x16\n" +
@@ -2831,7 +2840,8 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\bborrowed\x18\x0f \x01(\bR\bborrowed\x12\x12\n" +
 	"\x04node\x18\x10 \x01(\tR\x04node\x12\x14\n" +
 	"\x05batch\x18\x11 \x01(\bR\x05batch\x12\x16\n" +
-	"\x06letter\x18\x12 \x01(\x04R\x06letter\"\xb2\x01\n" +
+	"\x06letter\x18\x12 \x01(\x04R\x06letter\x12\x18\n" +
+	"\agranted\x18\x13 \x01(\x03R\agranted\"\xb2\x01\n" +
 	"\aPartRow\x12-\n" +
 	"\x05token\x18\x01 \x01(\v2\x17.admit.storage.v1.TokenR\x05token\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x16\n" +
