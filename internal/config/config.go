@@ -20,6 +20,8 @@ type Config struct {
 	GRPCAddr string `yaml:"grpc_addr"`
 	// HTTPAddr is where /metrics, /healthz and /readyz are served.
 	HTTPAddr string `yaml:"http_addr"`
+	// Profiles has the HTTP side serve /debug/pprof too, to whom it serves /metrics.
+	Profiles bool `yaml:"profiles"`
 	// PolicyFile is applied at the first start, when no policy was ever applied.
 	// Empty means the sample policy.
 	PolicyFile string `yaml:"policy_file"`

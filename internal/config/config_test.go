@@ -64,7 +64,7 @@ func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{"ADMIT_GRPC_ADDR": "env", "ADMIT_LOG_LEVEL": "env", "ADMIT_JOIN": "b, c:1", "ADMIT_ADDR": "of another program"}
+	env := map[string]string{"ADMIT_GRPC_ADDR": "env", "ADMIT_LOG_LEVEL": "env", "ADMIT_JOIN": "b, c:1", "ADMIT_PROFILES": "true", "ADMIT_ADDR": "of another program"}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	AddFlags(flags)
 	if err := flags.Parse([]string{"--log-level=flag", "--drain-delay", "3s"}); err != nil {
@@ -77,6 +77,7 @@ func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	want := DefaultConfig()
 	want.Data, want.GRPCAddr, want.LogLevel = "file", "env", "flag"
 	want.ShutdownTimeout, want.DrainDelay = 90*time.Second, 3*time.Second
+	want.Profiles = true
 	want.Join, want.BootstrapExpect = []string{"b", "c:1"}, 3
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -27,6 +27,7 @@ var settings = []setting{
 	text("data", "directory of the log and the snapshots", func(c *Config) *string { return &c.Data }),
 	text("grpc_addr", "where the gRPC API is served", func(c *Config) *string { return &c.GRPCAddr }),
 	text("http_addr", "where /metrics, /healthz and /readyz are served", func(c *Config) *string { return &c.HTTPAddr }),
+	choice("profiles", "whether /debug/pprof is served beside /metrics", func(c *Config) *bool { return &c.Profiles }),
 	text("policy_file", "policy to apply at the first start (default a sample)", func(c *Config) *string { return &c.PolicyFile }),
 
 	text("tls_cert", "certificate of the gRPC and HTTP ports (default plain text)", func(c *Config) *string { return &c.TLSCert }),
@@ -71,6 +72,14 @@ func number(key, usage string, at func(*Config) *int) setting {
 		key: key, usage: usage,
 		set: func(c *Config, v string) (err error) { *at(c), err = strconv.Atoi(v); return err },
 		get: func(c *Config) string { return strconv.Itoa(*at(c)) },
+	}
+}
+
+func choice(key, usage string, at func(*Config) *bool) setting {
+	return setting{
+		key: key, usage: usage,
+		set: func(c *Config, v string) (err error) { *at(c), err = strconv.ParseBool(v); return err },
+		get: func(c *Config) string { return strconv.FormatBool(*at(c)) },
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/pprof"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -18,6 +19,7 @@ import (
 // serveHTTP serves what operators and supervisors look at:
 //
 //   - /metrics for Prometheus, and nobody else where callers have to be known,
+//   - /debug/pprof for the same callers, where it is wanted,
 //   - /healthz: the process answers,
 //   - /readyz: the node decides, or has the leader decide; 503 before that and once
 //     it drains.
@@ -27,6 +29,9 @@ func (n *Node) serveHTTP(context.Context) error {
 		ErrorLog:      slog.NewLogLogger(n.log.Handler(), slog.LevelError),
 		ErrorHandling: promhttp.ContinueOnError,
 	})))
+	if n.cfg.Profiles {
+		mux.Handle("GET /debug/pprof/", n.guarded(profiles()))
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", n.readyz)
 	srv := &http.Server{
@@ -53,6 +58,16 @@ func (n *Node) serveHTTP(context.Context) error {
 		return nil
 	})
 	return nil
+}
+
+// profiles serves what the Go runtime knows of where processor time and memory go.
+// A profile takes less than an answer may, so at most 25 seconds.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
 }
 
 func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {

@@ -129,8 +129,21 @@ func TestTheHTTPSideTellsWhatIsTrue(t *testing.T) {
 	if code, body := get(t, n, "/metrics"); code != http.StatusOK || !strings.Contains(body, `admit_permits_active{lane="marketing",pool="email"} 0`) {
 		t.Errorf("got %d %s", code, body)
 	}
-	if code, _ := get(t, n, "/"); code != http.StatusNotFound {
-		t.Errorf("got %d", code)
+	for _, path := range []string{"/", "/debug/pprof/"} {
+		if code, _ := get(t, n, path); code != http.StatusNotFound {
+			t.Errorf("got %d of %s", code, path)
+		}
+	}
+}
+
+func TestProfilesAreServedWhereWanted(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Profiles = true
+	n := startNode(t, cfg)
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap?debug=1"} {
+		if code, body := get(t, n, path); code != http.StatusOK || !strings.Contains(body, "heap") {
+			t.Errorf("got %d %s of %s", code, body, path)
+		}
 	}
 }
 
