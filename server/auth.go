@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
@@ -86,20 +85,4 @@ func BearerToken(header string) string {
 		return ""
 	}
 	return strings.TrimSpace(token)
-}
-
-func (c checkpoint) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	ctx, err := c.pass(ctx, info.FullMethod)
-	if err != nil {
-		return nil, err
-	}
-	return handler(ctx, req)
-}
-
-func (c checkpoint) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	ctx, err := c.pass(stream.Context(), info.FullMethod)
-	if err != nil {
-		return err
-	}
-	return handler(srv, &contextStream{stream, ctx})
 }

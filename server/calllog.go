@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
 )
 
@@ -16,24 +15,11 @@ import (
 // sees, as a ready-made interceptor does.
 type callLog struct{ log *slog.Logger }
 
-func (l callLog) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	began := time.Now()
-	resp, err := handler(ctx, req)
-	l.ended(ctx, info.FullMethod, began, err)
-	return resp, err
-}
-
-func (l callLog) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	began := time.Now()
-	err := handler(srv, stream)
-	l.ended(stream.Context(), info.FullMethod, began, err)
-	return err
-}
-
-func (l callLog) ended(ctx context.Context, method string, began time.Time, err error) {
+// ended tells how a call ended, and returns the code.
+func (l callLog) ended(ctx context.Context, method string, began time.Time, err error) (code string) {
 	code, level := ending(err)
 	if !l.log.Enabled(ctx, level) {
-		return
+		return code
 	}
 	service, name, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 	line := []slog.Attr{
@@ -50,4 +36,5 @@ func (l callLog) ended(ctx context.Context, method string, began time.Time, err 
 		line = append(line, slog.String("error", err.Error()))
 	}
 	l.log.LogAttrs(ctx, level, "finished call", line...)
+	return code
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -52,14 +51,6 @@ func (c markingCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	mark := protowire.AppendTag(nil, brokenField, protowire.BytesType)
 	m.ProtoReflect().SetUnknown(protowire.AppendString(mark, err.Error()))
 	return nil
-}
-
-// decodeInterceptor refuses what the codec marked.
-func decodeInterceptor(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if err := checkDecoded(req); err != nil {
-		return nil, err
-	}
-	return handler(ctx, req)
 }
 
 // decodingStream is a stream that refuses what the codec marked.

@@ -51,18 +51,18 @@ type contextStream struct {
 
 func (s *contextStream) Context() context.Context { return s.ctx }
 
-// streamInterceptor ends streams with the drain. Those that carry calls end by
+// stream runs a handler, and ends it with the drain. Streams that carry calls end by
 // themselves when these have.
-func (d *drain) streamInterceptor(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	switch info.FullMethod {
+func (d *drain) stream(stream grpc.ServerStream, method string, handler func(grpc.ServerStream) error) error {
+	switch method {
 	case forwardv1.ForwardService_Forward_FullMethodName, admitv1alpha1.SessionService_Session_FullMethodName:
-		return handler(srv, stream)
+		return handler(stream)
 	}
 	ctx, end := d.wait(stream.Context(), true)
 	defer end()
-	err := handler(srv, &contextStream{stream, ctx})
+	err := handler(&contextStream{stream, ctx})
 	if err != nil && stream.Context().Err() == nil && d.ctx.Err() != nil {
-		return statusError(raftstore.ErrShuttingDown, true)
+		return raftstore.ErrShuttingDown
 	}
 	return err
 }

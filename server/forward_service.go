@@ -104,7 +104,7 @@ type boundMethod struct {
 
 func newDispatcher(g *grpc.Server, log *slog.Logger) *dispatcher {
 	return &dispatcher{
-		server: g, around: forwardedInterceptors(log), codec: newMarkingCodec(), methods: make(map[string]boundMethod),
+		server: g, around: aroundForwarded(log), codec: newMarkingCodec(), methods: make(map[string]boundMethod),
 	}
 }
 

@@ -5,79 +5,103 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
+	"time"
 
-	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
 )
 
-// interceptors go round each handler, outermost first: metrics and the log see
-// every call as its caller does; errors become statuses within them; who is not
-// known comes no further; innermost a panic becomes an error like others.
-func interceptors(log *slog.Logger, calls *grpcprom.ServerMetrics, drain *drain, gate checkpoint, router *router) []grpc.ServerOption {
-	ended := callLog{log}
-	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(
-			calls.UnaryServerInterceptor(),
-			ended.unary,
-			statusInterceptor,
-			gate.unary,
-			decodeInterceptor,
-			router.unary,
-			recovery.UnaryServerInterceptor(onPanic),
-		),
-		grpc.ChainStreamInterceptor(
-			calls.StreamServerInterceptor(),
-			ended.stream,
-			drain.streamInterceptor,
-			statusStreamInterceptor,
-			gate.stream,
-			recovery.StreamServerInterceptor(onPanic),
-		),
-	}
+// around goes round each handler: metrics and the log see every call as its caller
+// does; errors become statuses; who is not known comes no further; and a panic becomes
+// an error like others. It is one interceptor, not a chain of them, since a chain costs
+// each call as much as what it does.
+type around struct {
+	log    callLog
+	calls  *callMetrics
+	drain  *drain
+	gate   checkpoint
+	router *router
 }
 
-var onPanic = recovery.WithRecoveryHandler(panicError)
+func (a *around) options() []grpc.ServerOption {
+	return []grpc.ServerOption{grpc.UnaryInterceptor(a.unary), grpc.StreamInterceptor(a.stream)}
+}
 
-// forwardedInterceptors go round the handlers of calls that another node took: it
-// has asked who calls and counted them.
-func forwardedInterceptors(log *slog.Logger) grpc.UnaryServerInterceptor {
-	inner := []grpc.UnaryServerInterceptor{
-		callLog{log.With("forwarded", true)}.unary,
-		statusInterceptor,
-		decodeInterceptor,
-		recovery.UnaryServerInterceptor(onPanic),
+func (a *around) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	began, counts := time.Now(), a.calls.began(info.FullMethod)
+	resp, err := a.admit(ctx, req, info, handler)
+	if err != nil {
+		resp, err = nil, statusError(err, retrySafe(req))
 	}
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		for _, around := range slices.Backward(inner) {
-			next := handler
-			handler = func(ctx context.Context, req any) (any, error) { return around(ctx, req, info, next) }
+	counts.ended(began, a.log.ended(ctx, info.FullMethod, began, err))
+	return resp, err
+}
+
+// admit has a call answered, here or by the leader, if it is known whose it is and what
+// it wants.
+func (a *around) admit(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	ctx, err := a.gate.pass(ctx, info.FullMethod)
+	if err == nil {
+		err = checkDecoded(req)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.router.route(ctx, req, info.FullMethod, handler)
+}
+
+func (a *around) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	began, counts := time.Now(), a.calls.began(info.FullMethod)
+	ctx := stream.Context()
+	err := a.drain.stream(stream, info.FullMethod, func(stream grpc.ServerStream) error {
+		ctx, err := a.gate.pass(stream.Context(), info.FullMethod)
+		if err != nil {
+			return err
 		}
-		return handler(ctx, req)
+		return answerStream(srv, &decodingStream{&contextStream{stream, ctx}}, handler)
+	})
+	if err != nil {
+		err = statusError(err, true) // streams only read, or carry calls that have a status each
+	}
+	counts.ended(began, a.log.ended(ctx, info.FullMethod, began, err))
+	return err
+}
+
+// aroundForwarded goes round the handlers of calls that another node took: it has asked
+// who calls and counted them.
+func aroundForwarded(log *slog.Logger) grpc.UnaryServerInterceptor {
+	calls := callLog{log.With("forwarded", true)}
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+		began := time.Now()
+		if err = checkDecoded(req); err == nil {
+			resp, err = answer(ctx, req, handler)
+		}
+		if err != nil {
+			resp, err = nil, statusError(err, retrySafe(req))
+		}
+		calls.ended(ctx, info.FullMethod, began, err)
+		return resp, err
 	}
 }
 
-// panicError makes the failure of a call of a panic in its handler. The process
-// lives on: the state is behind the Store, which a handler can't harm.
+// answer runs a handler, whose panic is its own call's failure alone.
+func answer(ctx context.Context, req any, handler grpc.UnaryHandler) (resp any, err error) {
+	defer recovered(&err)
+	return handler(ctx, req)
+}
+
+func answerStream(srv any, stream grpc.ServerStream, handler grpc.StreamHandler) (err error) {
+	defer recovered(&err)
+	return handler(srv, stream)
+}
+
+// recovered makes a panic the failure of one call. The process lives on: the state is
+// behind the Store, which a handler can't harm.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = panicError(p)
+	}
+}
+
 func panicError(p any) error {
 	return statusError(fmt.Errorf("panic: %v\n%s", p, debug.Stack()), false)
-}
-
-// statusInterceptor has the one place where errors become statuses do so.
-func statusInterceptor(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	resp, err := handler(ctx, req)
-	if err != nil {
-		return nil, statusError(err, retrySafe(req))
-	}
-	return resp, nil
-}
-
-// statusStreamInterceptor is the same for streams: they only read, or carry calls that
-// have a status each.
-func statusStreamInterceptor(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if err := handler(srv, &decodingStream{stream}); err != nil {
-		return statusError(err, true)
-	}
-	return nil
 }

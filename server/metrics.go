@@ -16,10 +16,21 @@ type metrics struct {
 	decisions *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
 	waits     *prometheus.HistogramVec
+	counts    *known[decisionKind, prometheus.Counter]
+	took      *known[tookKind, prometheus.Observer]
+}
+
+// decisionKind is what decisions have in common that are counted together.
+type decisionKind struct{ pool, lane, decision, reason string }
+
+// tookKind is the same of how long they took; waited says that they were in line.
+type tookKind struct {
+	pool, decision string
+	waited         bool
 }
 
 func newMetrics() *metrics {
-	return &metrics{
+	m := &metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "admit_decisions_total",
 			Help: "Decisions answered: each Acquire, dry runs aside, and each claim of NextDue. decision is granted, replayed, shed " +
@@ -40,6 +51,16 @@ func newMetrics() *metrics {
 			Buckets: []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60},
 		}, []string{"pool", "decision"}),
 	}
+	m.counts = newKnown(func(k decisionKind) prometheus.Counter {
+		return m.decisions.WithLabelValues(k.pool, k.lane, k.decision, k.reason)
+	})
+	m.took = newKnown(func(k tookKind) prometheus.Observer {
+		if k.waited {
+			return m.waits.WithLabelValues(k.pool, k.decision)
+		}
+		return m.seconds.WithLabelValues(k.pool, k.decision)
+	})
+	return m
 }
 
 func (m *metrics) collectors() []prometheus.Collector {
@@ -59,21 +80,21 @@ func (t timer) acquired(a raftstore.Answer, pool string, d admission.Decision) {
 	if a.DryRun {
 		return
 	}
-	decision, lane, reason := "granted", d.Permit.Lane, ""
+	kind := decisionKind{pool: pool, lane: d.Permit.Lane, decision: "granted"}
 	switch {
 	case d.Shed != nil:
-		decision, lane, reason = "shed", d.Shed.Lane, d.Shed.Reason.String()
+		kind.decision, kind.lane, kind.reason = "shed", d.Shed.Lane, d.Shed.Reason.String()
 	case d.Replayed:
-		decision = "replayed"
+		kind.decision = "replayed"
 	case d.WouldShed != nil:
-		decision, reason = "would_shed", d.WouldShed.Reason.String()
+		kind.decision, kind.reason = "would_shed", d.WouldShed.Reason.String()
 	}
-	t.m.decisions.WithLabelValues(pool, lane, decision, reason).Inc()
-	if a.Waited > 0 {
-		t.m.waits.WithLabelValues(pool, decision).Observe(a.Waited.Seconds())
-		return
+	t.m.counts.of(kind).Inc()
+	took := a.Waited
+	if took == 0 {
+		took = time.Since(t.began)
 	}
-	t.m.seconds.WithLabelValues(pool, decision).Observe(time.Since(t.began).Seconds())
+	t.m.took.of(tookKind{pool, kind.decision, a.Waited > 0}).Observe(took.Seconds())
 }
 
 // claimed counts the claims of one NextDue.
@@ -83,7 +104,7 @@ func (m *metrics) claimed(pool string, r *admission.NextDueResult) {
 		decision = "replayed"
 	}
 	for _, c := range r.Claims {
-		m.decisions.WithLabelValues(pool, c.Permit.Lane, decision, "").Inc()
+		m.counts.of(decisionKind{pool: pool, lane: c.Permit.Lane, decision: decision}).Inc()
 	}
 }
 
@@ -91,10 +112,14 @@ func (m *metrics) claimed(pool string, r *admission.NextDueResult) {
 type sessionMetrics struct {
 	open, calls prometheus.Gauge
 	answered    *prometheus.CounterVec
+	known       *known[sessionKind, prometheus.Counter]
 }
 
+// sessionKind is a call's method and how it ended.
+type sessionKind struct{ method, code string }
+
 func newSessionMetrics() *sessionMetrics {
-	return &sessionMetrics{
+	m := &sessionMetrics{
 		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "admit_sessions_open", Help: "Sessions that are open."}),
 		calls: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "admit_session_calls_open", Help: "Calls of sessions that have no answer yet.",
@@ -103,12 +128,15 @@ func newSessionMetrics() *sessionMetrics {
 			Name: "admit_session_calls_total", Help: "Calls of sessions that were answered. call is Acquire, Renew or Release, empty where none was asked.",
 		}, []string{"call", "grpc_code"}),
 	}
+	m.known = newKnown(func(k sessionKind) prometheus.Counter {
+		return m.answered.WithLabelValues(k.method[strings.LastIndex(k.method, "/")+1:], k.code)
+	})
+	return m
 }
 
 // ended counts a call that was answered.
-func (m *sessionMetrics) ended(method string, err error) {
-	code, _ := ending(err)
-	m.answered.WithLabelValues(method[strings.LastIndex(method, "/")+1:], code).Inc()
+func (m *sessionMetrics) ended(method, code string) {
+	m.known.of(sessionKind{method, code}).Inc()
 }
 
 func (m *sessionMetrics) collectors() []prometheus.Collector {

@@ -75,10 +75,10 @@ func (r *router) elsewhere(ctx context.Context, err error) (*raftstore.NotLeader
 	return leader, !errors.Is(err, raftstore.ErrOutcomeUnknown) && !errors.Is(err, forward.ErrNotSent)
 }
 
-// unary forwards the calls that the handler finds to be the leader's.
-func (r *router) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+// route forwards the calls that the handler finds to be the leader's.
+func (r *router) route(ctx context.Context, req any, method string, handler grpc.UnaryHandler) (any, error) {
 	began := time.Now()
-	resp, err := handler(ctx, req)
+	resp, err := answer(ctx, req, handler)
 	leader, elsewhere := r.elsewhere(ctx, err)
 	m, isMessage := req.(proto.Message)
 	if !elsewhere || !isMessage {
@@ -88,7 +88,7 @@ func (r *router) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	if shorten(m, time.Since(began)) {
 		stop = r.drain.ctx.Done()
 	}
-	answer, err := r.forward(ctx, leader, info.FullMethod, m, stop)
+	answer, err := r.forward(ctx, leader, method, m, stop)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -64,16 +63,16 @@ type Options struct {
 // New returns a server over a store. Its metrics go to reg; it is an error if
 // reg has them already.
 func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer) (*Server, error) {
-	calls := grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram())
-	decisions, sessions, forwards := newMetrics(), newSessionMetrics(), forward.NewMetrics()
-	collectors := slices.Concat(decisions.collectors(), sessions.collectors(), forwards.Collectors(),
-		[]prometheus.Collector{calls, newStateCollector(store)})
+	calls, decisions, sessions, forwards := newCallMetrics(), newMetrics(), newSessionMetrics(), forward.NewMetrics()
+	collectors := slices.Concat(calls.collectors(), decisions.collectors(), sessions.collectors(), forwards.Collectors(),
+		[]prometheus.Collector{newStateCollector(store)})
 	if err := register(reg, collectors...); err != nil {
 		return nil, err
 	}
 	drain, gate := newDrain(), checkpoint{opts.Guard}
 	router := &router{store: store, drain: drain}
-	g := grpc.NewServer(slices.Concat(transportLimits(), encryption(opts.TLS), interceptors(log, calls, drain, gate, router))...)
+	around := &around{log: callLog{log}, calls: calls, drain: drain, gate: gate, router: router}
+	g := grpc.NewServer(slices.Concat(transportLimits(), encryption(opts.TLS), around.options())...)
 	s := &Server{grpc: g, drain: drain, router: router}
 	api, reads := newDispatcher(g, log), reads{store, router}
 	admitv1.RegisterAdmissionServiceServer(api, &admissionService{store: store, metrics: decisions, drain: drain})
@@ -91,7 +90,7 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	s.health = newHealthReporter(store, slices.Collect(maps.Keys(g.GetServiceInfo())))
 	grpc_health_v1.RegisterHealthServer(g, s.health.server)
 	reflection.Register(g)
-	calls.InitializeMetrics(g)
+	calls.know(g.GetServiceInfo())
 	s.health.start()
 	s.router.start()
 	return s, nil

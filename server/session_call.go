@@ -132,8 +132,7 @@ func (c *sessionCall) answer() *admitv1alpha1.SessionAnswer {
 		err = statusError(err, retrySafe(req))
 		out.Outcome = &admitv1alpha1.SessionAnswer_Failure{Failure: writeStatus(err)}
 	}
-	c.session.counts.ended(method, err)
-	callLog{c.session.log}.ended(c.session.ctx, method, c.timer.began, err)
+	c.session.counts.ended(method, callLog{c.session.log}.ended(c.session.ctx, method, c.timer.began, err))
 	return out
 }
 
@@ -175,11 +174,4 @@ func (c *sessionCall) forwarded(out *admitv1alpha1.SessionAnswer) error {
 		return fmt.Errorf("decode the leader's answer: %w", err)
 	}
 	return nil
-}
-
-// recovered makes a panic the failure of one call.
-func recovered(err *error) {
-	if p := recover(); p != nil {
-		*err = panicError(p)
-	}
 }

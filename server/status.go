@@ -177,7 +177,20 @@ func build(code codes.Code, reason admitv1.ErrorReason, message string, metadata
 // ending is what the log says of how a call ended, and how loudly.
 func ending(err error) (code string, level slog.Level) {
 	c := status.Code(err)
+	if c > codes.Unauthenticated {
+		c = codes.Unknown
+	}
 	return c.String(), logLevel(c)
+}
+
+// codeNames are those of all codes that a call can end with: ending maps any other to
+// Unknown.
+func codeNames() []string {
+	var names []string
+	for c := codes.OK; c <= codes.Unauthenticated; c++ {
+		names = append(names, c.String())
+	}
+	return names
 }
 
 // logLevel is how loudly a call's end is told. A change of leader is a line of the
