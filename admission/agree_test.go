@@ -255,6 +255,9 @@ func (a *agreement) pool(at admission.Instant, w admission.Wall, p *naivePool) {
 		slices.SortFunc(got.Held, byTenant)
 		want := a.n.shedding(at, w, name, tenant, nil)
 		a.same("shedding for "+tenant, want, got)
+		if !a.core.Wants(name, tenant) { // all such tenants are shown one and the same
+			a.same("what is held of "+tenant, 0, len(want.Held))
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -22,6 +23,17 @@ func (s *State) Shedding(at Instant, w Wall, q SheddingQuery) Shedding {
 	}
 	out.Held, out.More = v.tenants(q.HeldRows)
 	return out
+}
+
+// Wants says whether a tenant has demand in a pool that could be held. Who has none is
+// shown the same Shedding as every other such tenant of the pool.
+func (s *State) Wants(pool, tenant string) bool {
+	p := s.pools.byName(pool)
+	if p == nil {
+		return false
+	}
+	t := p.tenants.get(tenant)
+	return t != nil && slices.ContainsFunc(t.demands, func(d *demand) bool { return d.row != nil && d.row.standing.wants })
 }
 
 // shedView is one look at a pool's shedding.

@@ -41,6 +41,10 @@ func inLine(r admission.Result) admission.WaiterKey {
 	return admission.WaiterKey{}
 }
 
+// nothingHeld stands for the held rows of a tenant that has nothing to be held: the
+// same to all of a pool.
+const nothingHeld = -1
+
 // buildShedding builds each of the sheddings that an entry's answers show once.
 func buildShedding(
 	st *admission.State, at admission.Instant, w admission.Wall, q admission.SheddingQuery,
@@ -49,11 +53,15 @@ func buildShedding(
 	if q.Pool == "" {
 		return nil
 	}
-	if s, ok := built[q]; ok {
+	shown := q
+	if q.Tenant != "" && !st.Wants(q.Pool, q.Tenant) {
+		shown.Tenant, shown.HeldRows = "", nothingHeld
+	}
+	if s, ok := built[shown]; ok {
 		return s
 	}
 	s := st.Shedding(at, w, q)
-	built[q] = &s
+	built[shown] = &s
 	return &s
 }
 

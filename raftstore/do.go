@@ -3,6 +3,7 @@ package raftstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/admitd/admit/admission"
@@ -51,8 +52,10 @@ func (t *term) decide(ctx context.Context, reqs []Request, answers []Answer) ([]
 	if err != nil {
 		return nil, err
 	}
-	t.waits.enter(c, reqs)
-	defer t.waits.leave(c)
+	if slices.ContainsFunc(reqs, mayWait) {
+		t.waits.enter(c, reqs)
+		defer t.waits.leave(c)
+	}
 	if err := t.submit(c); err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (t *term) begin(ctx context.Context, subs []*Submission) []*call {
 			sub.Done(Answer{}, err)
 			continue
 		}
-		if mayWait(sub.Op) {
+		if mayWait(sub.Request) {
 			t.waits.enter(c, reqs[i:i+1])
 		}
 		calls = append(calls, c)
@@ -114,8 +114,8 @@ func (s *Store) Withdraw(subs ...*Submission) {
 // errLeftInLine is told to who leaves a wait that goes on.
 var errLeftInLine = fmt.Errorf("%w: the caller went, its place in line is kept", ErrOutcomeUnknown)
 
-func mayWait(op admission.Op) bool {
-	a, ok := op.(*admission.Acquire)
+func mayWait(r Request) bool {
+	a, ok := r.Op.(*admission.Acquire)
 	return ok && a.MaxWait > 0
 }
 

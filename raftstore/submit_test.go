@@ -69,6 +69,9 @@ func TestSubmissionsAreDecidedEachOnItsOwn(t *testing.T) {
 	if !got[0].Decision.Granted() || !got[4].Decision.Granted() || got[0].answer.Shedding == nil {
 		t.Errorf("the Acquires were told %+v and %+v", got[0], got[4])
 	}
+	if got[0].answer.Shedding != got[4].answer.Shedding {
+		t.Error("a pool's shedding was built for each tenant of which nothing is held")
+	}
 	if r := got[1].answer.Result.(*admission.ReleaseResult); r.Result != admission.LeaseReleased {
 		t.Errorf("the Release was told %+v", r)
 	}

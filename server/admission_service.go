@@ -71,7 +71,7 @@ func (s *admissionService) ReportDemand(ctx context.Context, in *admitv1.ReportD
 	if res.Err != nil {
 		return nil, res.Err
 	}
-	return &admitv1.ReportDemandResponse{Shedding: writeShedding(answer.Shedding), Decided: writePlace(answer.Place)}, nil
+	return &admitv1.ReportDemandResponse{Shedding: showShedding(answer.Shedding), Decided: writePlace(answer.Place)}, nil
 }
 
 func (s *admissionService) Renew(ctx context.Context, in *admitv1.RenewRequest) (*admitv1.RenewResponse, error) {

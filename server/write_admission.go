@@ -34,7 +34,7 @@ func writePlace(p raftstore.Place) *admitv1.LogPosition {
 
 func writeAcquire(a raftstore.Answer, r *admission.AcquireResult) *admitv1.AcquireResponse {
 	return &admitv1.AcquireResponse{
-		Decision: writeDecision(r.Decision, a.DryRun), Shedding: writeShedding(a.Shedding), Decided: writePlace(a.Place),
+		Decision: writeDecision(r.Decision, a.DryRun), Shedding: showShedding(a.Shedding), Decided: writePlace(a.Place),
 	}
 }
 
@@ -114,7 +114,7 @@ var scopes = map[admission.Scope]admitv1.Limit_Scope{
 }
 
 func writeRenew(a raftstore.Answer, r *admission.RenewResult) *admitv1.RenewResponse {
-	out := &admitv1.RenewResponse{Shedding: writeShedding(a.Shedding), Decided: writePlace(a.Place)}
+	out := &admitv1.RenewResponse{Shedding: showShedding(a.Shedding), Decided: writePlace(a.Place)}
 	for _, n := range r.Renewals {
 		row := &admitv1.RenewResult{Result: leaseResults[n.Result]}
 		if n.Result == admission.LeaseRenewed {
@@ -127,7 +127,7 @@ func writeRenew(a raftstore.Answer, r *admission.RenewResult) *admitv1.RenewResp
 
 func writeRelease(a raftstore.Answer, r *admission.ReleaseResult) *admitv1.ReleaseResponse {
 	return &admitv1.ReleaseResponse{
-		Result: leaseResults[r.Result], Shedding: writeShedding(a.Shedding), Decided: writePlace(a.Place),
+		Result: leaseResults[r.Result], Shedding: showShedding(a.Shedding), Decided: writePlace(a.Place),
 	}
 }
 
@@ -141,7 +141,7 @@ var leaseResults = map[admission.LeaseResult]admitv1.LeaseResult{
 
 func writeNextDue(a raftstore.Answer, r *admission.NextDueResult) *admitv1.NextDueResponse {
 	out := &admitv1.NextDueResponse{
-		Shedding:  writeShedding(a.Shedding),
+		Shedding:  showShedding(a.Shedding),
 		NextDueIn: given(a.NextDueIn),
 		Replayed:  r.Replayed,
 		Decided:   writePlace(a.Place),

@@ -11,7 +11,7 @@ import (
 )
 
 func writeSchedule(a raftstore.Answer, r *admission.ScheduleResult) *admitv1.ScheduleResponse {
-	out := &admitv1.ScheduleResponse{Shedding: writeShedding(a.Shedding)}
+	out := &admitv1.ScheduleResponse{Shedding: showShedding(a.Shedding)}
 	if len(a.Parts) == 0 {
 		out.Decided = append(out.Decided, writePlace(a.Place))
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -30,6 +31,27 @@ var reasons = map[admission.Reason]admitv1.Reason{
 	admission.ReclaimWait:    admitv1.Reason_REASON_RECLAIM_WAIT,
 	admission.CycleCap:       admitv1.Reason_REASON_CYCLE_CAP,
 	admission.BatchFull:      admitv1.Reason_REASON_BATCH_FULL,
+}
+
+// written is a shedding, and what was written of it.
+type written struct {
+	of *admission.Shedding
+	as *admitv1.Shedding
+}
+
+// lastShown is what was shown last. The answers of a log entry show the same shedding,
+// most of them, and are written one after the other.
+var lastShown atomic.Pointer[written]
+
+// showShedding writes what an answer shows. Others may show it too: it must not be
+// changed.
+func showShedding(s *admission.Shedding) *admitv1.Shedding {
+	if last := lastShown.Load(); last != nil && last.of == s {
+		return last.as
+	}
+	out := writeShedding(s)
+	lastShown.Store(&written{s, out})
+	return out
 }
 
 func writeShedding(s *admission.Shedding) *admitv1.Shedding {
