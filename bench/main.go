@@ -103,8 +103,8 @@ func (o options) run(ctx context.Context) error {
 	return errors.Join(failed, wrong(kept))
 }
 
-// measure measures the groups and keeps each as soon as it is there. One that fails
-// does not keep the others from being measured.
+// measure measures the groups and keeps each as soon as it is there, one that failed as
+// far as it came: it does not keep the others from being measured.
 func (o options) measure(ctx context.Context, kept *result.File, file string) (err error) {
 	dir, remove, err := o.directory()
 	if err != nil {
@@ -128,7 +128,7 @@ func (o options) measure(ctx context.Context, kept *result.File, file string) (e
 		}
 		if err != nil {
 			failed = errors.Join(failed, err)
-			continue
+			res.Failed = err.Error()
 		}
 		kept.Put(res)
 		order(kept, all)

@@ -54,6 +54,9 @@ func (p page) group(g result.Group) {
 	if len(g.Facts) > 0 {
 		p.facts(g.Facts)
 	}
+	if g.Failed != "" {
+		p.say("\n**Failed**, the rest was not measured: %s.", strings.ReplaceAll(g.Failed, "\n", " "))
+	}
 	p.checks(g)
 }
 

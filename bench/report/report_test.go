@@ -28,6 +28,7 @@ func TestPageSaysWhatWasMeasured(t *testing.T) {
 		"| free | 12.3 s | 12.3 s–12.3 s |  |  |",
 		"**Wrong**: none is lost: two are.",
 		"Checked after the run: all agree; nothing more.",
+		"**Failed**, the rest was not measured: no call was answered.",
 	} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q:\n%s", want, page.String())

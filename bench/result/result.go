@@ -38,6 +38,8 @@ type Group struct {
 	Rows     []Row         `json:"rows"`
 	Checks   []Check       `json:"checks"`
 	Facts    []Fact        `json:"facts,omitempty"`
+	// Failed says why it was not measured to its end. Empty means that it was.
+	Failed string `json:"failed,omitempty"`
 }
 
 // Version is what a system says it is.

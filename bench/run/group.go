@@ -13,7 +13,8 @@ type Group struct {
 	// Systems are started in this order.
 	Systems []system.System
 	Rows    []Row
-	// Measure, where it is set, measures what fits no row, after the rows.
+	// Measure, where it is set, measures what fits no row, after the rows. It returns what
+	// it has measured where it fails, too.
 	Measure func(context.Context, *Plan) ([]result.Fact, []result.Check, error)
 	// Check is asked at the end, while all still run.
 	Check func(context.Context) []result.Check

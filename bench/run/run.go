@@ -64,10 +64,10 @@ func (p *Plan) Run(ctx context.Context, g Group) (res result.Group, err error) {
 	}
 	if g.Measure != nil {
 		facts, checks, err := g.Measure(ctx, p)
+		res.Facts, res.Checks = facts, append(res.Checks, checks...)
 		if err != nil {
 			return res, fmt.Errorf("%s: %w", g.ID, err)
 		}
-		res.Facts, res.Checks = facts, append(res.Checks, checks...)
 	}
 	if g.Check != nil {
 		res.Checks = append(res.Checks, g.Check(ctx)...)

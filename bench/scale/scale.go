@@ -6,7 +6,6 @@ package scale
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/admitd/admit/bench/calls"
@@ -43,23 +42,25 @@ func Measure(ctx context.Context, p *run.Plan, n Node, entries int) ([]result.Fa
 	due := calls.NewBacklog(n.Target, calls.Due, dueTenants)
 	facts, err := grow(ctx, p, n, due, entries)
 	if err != nil {
-		return nil, err
+		return facts, err
 	}
 	stalled, err := stalls(ctx, p, n)
+	facts = append(facts, stalled...)
 	if err != nil {
-		return nil, err
+		return facts, err
 	}
 	written, err := snapshots(ctx, p, n)
+	facts = append(facts, written...)
 	if err != nil {
-		return nil, err
+		return facts, err
 	}
 	start := time.Now()
 	if err := n.Restart(ctx); err != nil {
-		return nil, fmt.Errorf("start again: %w", err)
+		return facts, fmt.Errorf("start again: %w", err)
 	}
-	restart := most(mostStart, result.Fact{
-		What: fmt.Sprintf("stop and start with %d entries", entries), Unit: "s", Rounds: []float64{time.Since(start).Seconds()}})
-	return slices.Concat(facts, stalled, written, []result.Fact{restart}), nil
+	return append(facts, most(mostStart, result.Fact{
+		What: fmt.Sprintf("stop and start with %d entries", entries), Unit: "s", Rounds: []float64{time.Since(start).Seconds()},
+	})), nil
 }
 
 // grow measures claims while there is more and more, and what the last nine of ten
@@ -72,25 +73,25 @@ func grow(ctx context.Context, p *run.Plan, n Node, due *calls.Backlog, entries 
 		p.Say("scale: %d entries", size)
 		if size == entries {
 			if before, err = liveHeap(ctx, n.Web()); err != nil {
-				return nil, err
+				return facts, err
 			}
 		}
 		scheduled, err := schedule(ctx, due, size)
 		if err != nil {
-			return nil, err
+			return facts, err
 		}
 		facts = append(facts, result.Fact{What: fmt.Sprintf("entries scheduled in a second, up to %d", size), Rounds: []float64{scheduled}})
 		if size == entries {
 			full, err := liveHeap(ctx, n.Web())
 			if err != nil {
-				return nil, err
+				return facts, err
 			}
 			each := (full-before)/(0.9*float64(size)) - float64(due.IDBytes())/float64(size)
 			facts = append(facts, most(mostEntryBytes, result.Fact{What: "live heap for an entry, beside its ids", Unit: "bytes", Rounds: []float64{each}}))
 		}
 		took, err := claims(ctx, p, due, size)
 		if err != nil {
-			return nil, err
+			return facts, err
 		}
 		facts = append(facts, growth(fmt.Sprintf("NextDue of 10 with %d entries", size), took, &first)...)
 	}

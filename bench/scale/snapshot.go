@@ -14,6 +14,10 @@ import (
 	"github.com/admitd/admit/bench/system"
 )
 
+// snapshotsTime is after how long no further snapshot is waited for: large ones are
+// written seldom.
+const snapshotsTime = 4 * time.Minute
+
 // snapshotLimit is how long it may take until a snapshot begins, and until it is there.
 const snapshotLimit = 5 * time.Minute
 
@@ -22,8 +26,12 @@ const snapshotLimit = 5 * time.Minute
 func snapshots(ctx context.Context, p *run.Plan, n Node) ([]result.Fact, error) {
 	during := most(mostStall, result.Fact{What: "the same while a snapshot is written, by that"})
 	took := result.Fact{What: "a snapshot takes", Unit: "s"}
-	large := calls.NewLarge(n.Target)
-	for range p.Rounds {
+	large, began := calls.NewLarge(n.Target), time.Now()
+	for round := range p.Rounds {
+		if round > 0 && time.Since(began) > snapshotsTime {
+			p.Say("scale: no more than %d snapshots in %v", round, snapshotsTime)
+			break
+		}
 		usual, err := beside(ctx, p, n, func(context.Context) error { return nil })
 		if err != nil {
 			return nil, err
