@@ -86,6 +86,7 @@ func (f *fsm) apply(l *raft.Log) error {
 	if f.broken != nil {
 		return f.broken
 	}
+	began := f.clk.Now()
 	entry, stamp, err := decodeCommand(l.Index, l.Data)
 	if err != nil {
 		f.broken = fmt.Errorf("apply log entry %d: %w", l.Index, err)
@@ -101,6 +102,7 @@ func (f *fsm) apply(l *raft.Log) error {
 	f.metrics.entries.Inc()
 	f.metrics.appliedIndex.Set(float64(l.Index))
 	f.applied(entry, stamp.proposal, results)
+	f.metrics.applySeconds.Observe(f.clk.Now().Since(began).Seconds())
 	return nil
 }
 

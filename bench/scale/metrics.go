@@ -4,13 +4,14 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// metrics are the node's, by their names, those with labels aside.
+// metrics are the node's, by their names, with their labels if they have any.
 func metrics(ctx context.Context, addr string) (map[string]float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
 	if err != nil {
@@ -30,6 +31,30 @@ func metrics(ctx context.Context, addr string) (map[string]float64, error) {
 		}
 	}
 	return all, lines.Err()
+}
+
+// longestApply is the time that no apply of the node took longer than, in seconds, as
+// its histogram tells: the bound of the last bucket that has any.
+func longestApply(ctx context.Context, addr string) (float64, error) {
+	m, err := metrics(ctx, addr)
+	if err != nil {
+		return 0, err
+	}
+	const name = "admit_apply_seconds"
+	all, longest := m[name+"_count"], math.Inf(1)
+	for line, count := range m {
+		bound, ok := strings.CutPrefix(line, name+"_bucket{le=\"")
+		if !ok || count < all {
+			continue
+		}
+		if v, err := strconv.ParseFloat(strings.TrimSuffix(bound, "\"}"), 64); err == nil {
+			longest = min(longest, v)
+		}
+	}
+	if all == 0 {
+		return 0, fmt.Errorf("the node tells of no %s", name)
+	}
+	return longest, nil
 }
 
 // collectLimit is how long a collection may be waited for: the runtime makes one every

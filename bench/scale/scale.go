@@ -32,6 +32,8 @@ const (
 	mostGrowth = 1.3
 	// mostEntryBytes is the most that is wanted of an entry, its ids aside.
 	mostEntryBytes = 350
+	// mostApply is the most that is wanted of an apply, in milliseconds.
+	mostApply = 10
 	// mostStart is the most that is wanted of a start, in seconds.
 	mostStart = 30
 )
@@ -54,6 +56,13 @@ func Measure(ctx context.Context, p *run.Plan, n Node, entries int) ([]result.Fa
 	if err != nil {
 		return facts, err
 	}
+	longest, err := longestApply(ctx, n.Web())
+	if err != nil {
+		return facts, err
+	}
+	facts = append(facts, most(mostApply, result.Fact{
+		What: "longest apply of all these, at most", Unit: "ms", Rounds: []float64{longest * 1e3},
+	}))
 	start := time.Now()
 	if err := n.Restart(ctx); err != nil {
 		return facts, fmt.Errorf("start again: %w", err)
