@@ -26,7 +26,6 @@ until it has caught up with the log; then it is given one.`,
 		func(ctx context.Context, c admitv1.ClusterServiceClient, arg string) (proto.Message, error) {
 			return c.Join(ctx, &admitv1.JoinRequest{PeerAddr: withPeerPort(arg)})
 		})
-	join.ValidArgsFunction = cobra.NoFileCompletions // it is no member yet
 	cmd.AddCommand(
 		a.clusterStatusCommand(),
 		join,
@@ -118,8 +117,7 @@ func (a *app) clusterChange(use, short, long, example, done string,
 ) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: long, Example: "  " + example,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeMember,
+		Args: cobra.ExactArgs(1),
 		RunE: a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string) error {
 			resp, err := change(ctx, c.Cluster(), args[0])
 			if err != nil {
@@ -137,9 +135,8 @@ func (a *app) clusterTransferCommand() *cobra.Command {
 		Short: "Hand the lead to another member",
 		Long: `Hand the lead to a member with a vote, or to the one that is furthest in the log. A
 leader that is stopped in order does so by itself.`,
-		Example:           "  admitctl cluster transfer node-2-5f1d0b7c2a9e",
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.completeMember,
+		Example: "  admitctl cluster transfer node-2-5f1d0b7c2a9e",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string) error {
 			req := &admitv1.TransferRequest{}
 			if len(args) > 0 {

@@ -70,9 +70,8 @@ func (a *app) deadListCommand() *cobra.Command {
 after all, scheduling one again with other fields revives it as well; those that
 nobody cares for are dropped after the pool's dead_retention. The attempts that
 failed are in the JSON, and in "due get".`,
-		Example:           "  admitctl dead list email --tenant acme --reason EXPIRED -o json",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completePool,
+		Example: "  admitctl dead list email --tenant acme --reason EXPIRED -o json",
+		Args:    cobra.ExactArgs(1),
 	}
 	which.register(cmd)
 	cmd.Flags().IntVar(&f.limit, "limit", 100, "the most to list; 0 for all")

@@ -27,9 +27,8 @@ func (a *app) reportCommand() *cobra.Command {
 		Short: "Report what waits in a queue that admit does not own",
 		Long: `Report what waits in a queue that admit does not own. While the report holds, an
 entitled tenant's free slots are kept for it, and lower lanes yield to it.`,
-		Example:           "  admitctl demand report email --tenant acme --category otp --backlog 12 --ttl 30s",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completePool,
+		Example: "  admitctl demand report email --tenant acme --category otp --backlog 12 --ttl 30s",
+		Args:    cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&d.Tenant, "tenant", "", "whose work it is (required)")

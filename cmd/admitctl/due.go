@@ -50,12 +50,11 @@ func (f *listFlags) check() error {
 func (a *app) dueListCommand() *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
-		Use:               "list POOL",
-		Short:             "List queued and claimed entries",
-		Long:              "List queued and claimed entries, those that come due first at the top.",
-		Example:           "  admitctl due list email --tenant acme --before 2030-01-01T00:00:00Z",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completePool,
+		Use:     "list POOL",
+		Short:   "List queued and claimed entries",
+		Long:    "List queued and claimed entries, those that come due first at the top.",
+		Example: "  admitctl due list email --tenant acme --before 2030-01-01T00:00:00Z",
+		Args:    cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.tenant, "tenant", "", "only this tenant's")

@@ -14,11 +14,10 @@ import (
 func (a *app) dueGetCommand() *cobra.Command {
 	var tenant, key string
 	cmd := &cobra.Command{
-		Use:               "get POOL --tenant TENANT --key KEY",
-		Short:             "Show an entry and its failed attempts, also one that is dead",
-		Example:           "  admitctl due get email --tenant acme --key welcome-1",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completePool,
+		Use:     "get POOL --tenant TENANT --key KEY",
+		Short:   "Show an entry and its failed attempts, also one that is dead",
+		Example: "  admitctl due get email --tenant acme --key welcome-1",
+		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "whose")
 	cmd.Flags().StringVar(&key, "key", "", "which")

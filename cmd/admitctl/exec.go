@@ -55,9 +55,8 @@ SIGINT and SIGTERM are passed on to the command. If the permit is lost, the
 command is killed: somebody else may be at work. ADMIT_FENCE tells the command
 the permit's fence, for resources that refuse lower ones. Where no node answers,
 it gives up after --timeout.`,
-		Example:           "  admitctl exec email --tenant acme --category newsletter --wait 5m -- ./send-newsletter june",
-		Args:              cobra.MinimumNArgs(2),
-		ValidArgsFunction: a.completePool,
+		Example: "  admitctl exec email --tenant acme --category newsletter --wait 5m -- ./send-newsletter june",
+		Args:    cobra.MinimumNArgs(2),
 	}
 	f.add(cmd)
 	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait to be admitted; 0 asks once (default as long as it takes)")

@@ -20,9 +20,8 @@ func (a *app) explainCommand() *cobra.Command {
 		Long: `Say why a request would be held back, why an entry is not claimed, or how a permit
 stands: every limit that was consulted, with its numbers, who stands ahead, and what
 frees it. Changes nothing.`,
-		Example:           "  admitctl explain email --tenant acme --category newsletter",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completePool,
+		Example: "  admitctl explain email --tenant acme --category newsletter",
+		Args:    cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&req.Tenant, "tenant", "", "on whose behalf; required but with --permit")

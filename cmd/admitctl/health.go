@@ -16,12 +16,11 @@ import (
 
 func (a *app) healthCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:               "health [POOL]",
-		Short:             "Show how the pools stand",
-		Long:              "Show how the pools stand: permits, lanes, buckets, and what is held and why.",
-		Example:           "  admitctl health email",
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.completePool,
+		Use:     "health [POOL]",
+		Short:   "Show how the pools stand",
+		Long:    "Show how the pools stand: permits, lanes, buckets, and what is held and why.",
+		Example: "  admitctl health email",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string) error {
 			req := &admitv1.QueueHealthRequest{}
 			if len(args) > 0 {

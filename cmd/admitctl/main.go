@@ -94,6 +94,7 @@ Data goes to stdout and talk to stderr.`,
 		a.clusterCommand(), a.certsCommand(), a.tokenCommand(), a.versionCommand(), exitCodesTopic(),
 	)
 	group(root)
+	a.completeArguments(root)
 	return root
 }
 

@@ -26,9 +26,8 @@ func (a *app) pausableCommand(kind, argument, example string) *cobra.Command {
 		Short: fmt.Sprintf("Hold a %s until it is resumed", kind),
 		Long: fmt.Sprintf(`Hold a %s until it is resumed. Permits that are out live on; entries stay due.
 Pausing what is paused changes nothing.`, kind),
-		Example:           fmt.Sprintf("  admitctl %s pause email %s", kind, example),
-		Args:              cobra.ExactArgs(named),
-		ValidArgsFunction: a.completePool,
+		Example: fmt.Sprintf("  admitctl %s pause email %s", kind, example),
+		Args:    cobra.ExactArgs(named),
 		RunE: a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string) error {
 			resp, err := c.Policy().Pause(ctx, pauseRequest(kind, args[0], args[1:]))
 			if err != nil {
@@ -47,9 +46,8 @@ Pausing what is paused changes nothing.`, kind),
 		Short: fmt.Sprintf("Let a paused %s go on", kind),
 		Long: fmt.Sprintf(`Let a paused %s go on%s. Resuming what is not
 paused changes nothing.`, kind, lifted),
-		Example:           fmt.Sprintf("  admitctl %s resume email %s", kind, example),
-		Args:              cobra.ExactArgs(named),
-		ValidArgsFunction: a.completePool,
+		Example: fmt.Sprintf("  admitctl %s resume email %s", kind, example),
+		Args:    cobra.ExactArgs(named),
 		RunE: a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string) error {
 			resp, err := c.Policy().Resume(ctx, resumeRequest(kind, args[0], args[1:]))
 			if err != nil {

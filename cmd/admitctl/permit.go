@@ -61,9 +61,8 @@ func (a *app) acquireCommand() *cobra.Command {
 		Long: `Ask for a permit, once, and with --wait stand in line for it. Prints the permit's
 token: pass it to "admitctl release" when the work is done; with --rate-only alone
 there is none. Exits with 3 if the request was shed, or with --dry-run would be.`,
-		Example:           "  token=$(admitctl acquire email --tenant acme --category otp)",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completePool,
+		Example: "  token=$(admitctl acquire email --tenant acme --category otp)",
+		Args:    cobra.ExactArgs(1),
 	}
 	f.add(cmd)
 	flags := cmd.Flags()

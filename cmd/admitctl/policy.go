@@ -21,13 +21,14 @@ func (a *app) policyCommand() *cobra.Command {
 		Short:   "Apply, show, check and test policies",
 		Example: "  admitctl policy validate policy.yaml && admitctl policy apply policy.yaml",
 	}
-	cmd.AddCommand(a.policyApplyCommand(), a.policyGetCommand(), a.policyValidateCommand(), a.policyTestCommand())
+	cmd.AddCommand(a.policyApplyCommand(), a.policyGetCommand(), a.policyValidateCommand(), a.policyTestCommand(),
+		a.policyDiffCommand(), a.policyLintCommand(), a.policyHistoryCommand(), a.policyRollbackCommand(), a.policySchemaCommand())
 	return group(cmd)
 }
 
 func (a *app) policyApplyCommand() *cobra.Command {
 	var expected int64
-	var dryRun, drain bool
+	var f applyFlags
 	cmd := &cobra.Command{
 		Use:   "apply FILE",
 		Short: "Put a policy in force",
@@ -37,37 +38,48 @@ is wrong with it is told with line and column, before anything is sent.`,
 		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().Int64Var(&expected, "expected-revision", 0, "apply only if this revision is in force, 0 before the first")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would come of it and change nothing")
-	cmd.Flags().BoolVar(&drain, "drain", false, "let pools, lanes and categories go that are in use, once they are empty")
+	f.add(cmd)
 	cmd.RunE = a.calls(func(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string) error {
 		p, err := a.loadPolicy(args[0])
 		if err != nil {
 			return err
 		}
-		req := &admitv1.ApplyPolicyRequest{Policy: p, DryRun: dryRun, Drain: drain}
+		req := &admitv1.ApplyPolicyRequest{Policy: p, DryRun: f.dryRun, Drain: f.drain}
 		if cmd.Flags().Changed("expected-revision") {
 			req.ExpectedRevision = &expected
 		}
-		resp, err := c.Policy().ApplyPolicy(ctx, req)
-		if err != nil {
-			return err
-		}
-		return a.print(resp, func(w io.Writer) {
-			would := ""
-			if dryRun {
-				would = "would be "
-			}
-			if resp.GetChanged() {
-				fmt.Fprintf(w, "%srevision %d\n", would, resp.GetRevision())
-			} else {
-				fmt.Fprintf(w, "%srevision %d, unchanged\n", would, resp.GetRevision())
-			}
-			for _, d := range resp.GetDraining() {
-				fmt.Fprintf(w, "%sdraining: %s, with %d permits and %d entries\n", would, drainText(d), d.GetPermits(), d.GetEntries())
-			}
-		})
+		return a.applyPolicy(ctx, c, req)
 	})
 	return cmd
+}
+
+// applyFlags say how a policy is applied.
+type applyFlags struct{ dryRun, drain bool }
+
+func (f *applyFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would come of it and change nothing")
+	cmd.Flags().BoolVar(&f.drain, "drain", false, "let pools, lanes and categories go that are in use, once they are empty")
+}
+
+func (a *app) applyPolicy(ctx context.Context, c *client.Client, req *admitv1.ApplyPolicyRequest) error {
+	resp, err := c.Policy().ApplyPolicy(ctx, req)
+	if err != nil {
+		return err
+	}
+	return a.print(resp, func(w io.Writer) {
+		would := ""
+		if req.GetDryRun() {
+			would = "would be "
+		}
+		if resp.GetChanged() {
+			fmt.Fprintf(w, "%srevision %d\n", would, resp.GetRevision())
+		} else {
+			fmt.Fprintf(w, "%srevision %d, unchanged\n", would, resp.GetRevision())
+		}
+		for _, d := range resp.GetDraining() {
+			fmt.Fprintf(w, "%sdraining: %s, with %d permits and %d entries\n", would, drainText(d), d.GetPermits(), d.GetEntries())
+		}
+	})
 }
 
 func drainText(d *admitv1.Draining) string {
@@ -78,14 +90,15 @@ func drainText(d *admitv1.Draining) string {
 }
 
 func (a *app) policyGetCommand() *cobra.Command {
-	return &cobra.Command{
+	req := &admitv1.GetPolicyRequest{}
+	cmd := &cobra.Command{
 		Use:     "get",
 		Short:   "Show the policy in force",
-		Long:    "Show the policy in force, as text in the form of a policy file.",
+		Long:    "Show the policy in force, or one before it, as text in the form of a policy file.",
 		Example: "  admitctl policy get > policy.yaml",
 		Args:    cobra.NoArgs,
 		RunE: a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, _ []string) error {
-			resp, err := c.Policy().GetPolicy(ctx, &admitv1.GetPolicyRequest{})
+			resp, err := c.Policy().GetPolicy(ctx, req)
 			if err != nil {
 				return err
 			}
@@ -103,6 +116,8 @@ func (a *app) policyGetCommand() *cobra.Command {
 			})
 		}),
 	}
+	cmd.Flags().Int64Var(&req.Revision, "revision", 0, "show the policy of this revision (default the one in force)")
+	return cmd
 }
 
 func (a *app) policyValidateCommand() *cobra.Command {

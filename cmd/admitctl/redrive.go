@@ -22,9 +22,8 @@ func (a *app) deadRedriveCommand() *cobra.Command {
 keeps what it was scheduled with and has all its attempts again. With --per-second
 they come due one after the other, so that a provider that just recovered is not
 flooded. What dies while this goes on is left dead.`,
-		Example:           "  admitctl dead redrive email --tenant acme --reason EXPIRED --per-second 10",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completePool,
+		Example: "  admitctl dead redrive email --tenant acme --reason EXPIRED --per-second 10",
+		Args:    cobra.ExactArgs(1),
 	}
 	which.register(cmd)
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "the most to redrive; 0 for all")
@@ -54,12 +53,11 @@ func (a *app) deadPurgeCommand() *cobra.Command {
 	var f listFlags
 	var everything bool
 	cmd := &cobra.Command{
-		Use:               "purge POOL {--tenant T | --lane L | --key-prefix P | --reason R | --all}",
-		Short:             "Drop dead entries for good",
-		Long:              "Drop dead entries for good, those first that have been dead for longest. What dies\nwhile this goes on is left.",
-		Example:           "  admitctl dead purge email --tenant acme --key-prefix welcome-",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completePool,
+		Use:     "purge POOL {--tenant T | --lane L | --key-prefix P | --reason R | --all}",
+		Short:   "Drop dead entries for good",
+		Long:    "Drop dead entries for good, those first that have been dead for longest. What dies\nwhile this goes on is left.",
+		Example: "  admitctl dead purge email --tenant acme --key-prefix welcome-",
+		Args:    cobra.ExactArgs(1),
 	}
 	which.register(cmd)
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "the most to drop; 0 for all")

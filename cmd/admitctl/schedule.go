@@ -46,8 +46,7 @@ again changes nothing, so a file can be sent again after a failure.`,
 		Example: `  admitctl due schedule email --tenant acme --key welcome-1 --category newsletter --in 10m
   admitctl due schedule email --tenant acme --key nightly-digest --every 24h
   admitctl due schedule email -f campaign.jsonl`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completePool,
+		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.spec.Tenant, "tenant", "", "on whose behalf")

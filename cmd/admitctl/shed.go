@@ -33,9 +33,8 @@ func (a *app) shedCommand() *cobra.Command {
 reason, and the tenants with the most held. With --all every held tenant, all as of
 one index of the log; with --watch the shedding whenever it changes, until
 interrupted.`,
-		Example:           "  admitctl shed email --top 5",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completePool,
+		Example: "  admitctl shed email --top 5",
+		Args:    cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.all, "all", false, "show every held tenant")

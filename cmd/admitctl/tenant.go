@@ -26,12 +26,11 @@ func (a *app) tenantCommand() *cobra.Command {
 
 func (a *app) tenantGetCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:               "get POOL TENANT",
-		Short:             "Show one tenant",
-		Long:              "Show one tenant: what it uses, what holds for it, and where that comes from.",
-		Example:           "  admitctl tenant get email acme",
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: a.completePool,
+		Use:     "get POOL TENANT",
+		Short:   "Show one tenant",
+		Long:    "Show one tenant: what it uses, what holds for it, and where that comes from.",
+		Example: "  admitctl tenant get email acme",
+		Args:    cobra.ExactArgs(2),
 		RunE: a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string) error {
 			resp, err := c.Status().GetTenant(ctx, &admitv1.GetTenantRequest{Pool: args[0], Tenant: args[1]})
 			if err != nil {
@@ -52,9 +51,8 @@ func (a *app) tenantListCommand() *cobra.Command {
 		Short: "List tenants",
 		Long: `List the tenants that the pool knows at present, and those with an override or a
 row of their own, by id.`,
-		Example:           "  admitctl tenant list email --limit 0",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completePool,
+		Example: "  admitctl tenant list email --limit 0",
+		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().IntVar(&f.limit, "limit", 100, "the most to list; 0 for all")
 	cmd.RunE = a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string) error {
@@ -131,9 +129,8 @@ func (a *app) tenantSetCommand() *cobra.Command {
 		Long: `Give a tenant a row of its own, in place of the one that it had and of the policy's
 override. What no flag names is the policy's default. It acts at once and outlives
 policies.`,
-		Example:           "  admitctl tenant set email acme --weight 4 --max-active 30 --bucket fair-use:capacity=100,refill=50",
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: a.completePool,
+		Example: "  admitctl tenant set email acme --weight 4 --max-active 30 --bucket fair-use:capacity=100,refill=50",
+		Args:    cobra.ExactArgs(2),
 	}
 	flags := cmd.Flags()
 	flags.Int64Var(&f.weight, "weight", 0, "its part of what is shared")
@@ -155,12 +152,11 @@ policies.`,
 
 func (a *app) tenantUnsetCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:               "unset POOL TENANT",
-		Short:             "Take a tenant's own row away",
-		Long:              "Take a tenant's own row away: the policy's override holds again, or else the\ndefaults.",
-		Example:           "  admitctl tenant unset email acme",
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: a.completePool,
+		Use:     "unset POOL TENANT",
+		Short:   "Take a tenant's own row away",
+		Long:    "Take a tenant's own row away: the policy's override holds again, or else the\ndefaults.",
+		Example: "  admitctl tenant unset email acme",
+		Args:    cobra.ExactArgs(2),
 		RunE: a.calls(func(ctx context.Context, c *client.Client, _ *cobra.Command, args []string) error {
 			put := &admitv1.TenantPut{Tenant: &admitv1.Tenant{Id: args[1]}, Remove: true}
 			return a.putTenant(ctx, c, args[0], put, "has no row of its own")
