@@ -28,6 +28,8 @@ type namedEntry struct {
 // entrySource gives out entries in batches; one that is not full is the last.
 type entrySource interface {
 	next(most int) ([]namedEntry, error)
+	// read is which part of it was given out, 0 to 1, or below 0 if nobody knows.
+	read() float64
 	close()
 }
 
@@ -37,6 +39,8 @@ type oneEntry struct{ spec *admitv1.EntrySpec }
 func (o *oneEntry) next(int) ([]namedEntry, error) {
 	return []namedEntry{{spec: o.spec}}, nil
 }
+
+func (o *oneEntry) read() float64 { return 1 }
 
 func (o *oneEntry) close() {}
 
@@ -50,6 +54,8 @@ type entryFile struct {
 	lines   *bufio.Scanner
 	line    int
 	closing io.Closer
+	// size is the file's in bytes, 0 if it is not known, and got what was read of it.
+	size, got int64
 }
 
 func (a *app) openEntries(name string, defs *admitv1.EntrySpec) (entrySource, error) {
@@ -61,10 +67,20 @@ func (a *app) openEntries(name string, defs *admitv1.EntrySpec) (entrySource, er
 			return nil, err
 		}
 		in, f.closing = file, file
+		if info, err := file.Stat(); err == nil {
+			f.size = info.Size()
+		}
 	}
 	f.lines = bufio.NewScanner(in)
 	f.lines.Buffer(nil, maxEntryLine)
 	return f, nil
+}
+
+func (f *entryFile) read() float64 {
+	if f.size == 0 {
+		return -1
+	}
+	return float64(f.got) / float64(f.size)
 }
 
 func (f *entryFile) close() {
@@ -77,6 +93,7 @@ func (f *entryFile) next(most int) ([]namedEntry, error) {
 	var batch []namedEntry
 	for len(batch) < most && f.lines.Scan() {
 		f.line++
+		f.got += int64(len(f.lines.Bytes())) + 1
 		text := bytes.TrimSpace(f.lines.Bytes())
 		if len(text) == 0 {
 			continue

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -39,6 +37,7 @@ func (a *app) execCommand() *cobra.Command {
 	var f workFlags
 	var wait time.Duration
 	var bucket string
+	var keep bool
 	cmd := &cobra.Command{
 		Use:   "exec POOL --tenant TENANT -- COMMAND [ARGUMENT...]",
 		Short: "Run a command under a permit",
@@ -52,15 +51,17 @@ says how the work ended:
   others    FAILED
 
 SIGINT and SIGTERM are passed on to the command. If the permit is lost, the
-command is killed: somebody else may be at work. ADMIT_FENCE tells the command
-the permit's fence, for resources that refuse lower ones. Where no node answers,
-it gives up after --timeout.`,
+command is killed: somebody else may be at work. With --keep it goes on, for work
+that harms nobody if it is done twice. ADMIT_FENCE tells the command the permit's
+fence, for resources that refuse lower ones. Where no node answers, it gives up
+after --timeout.`,
 		Example: "  admitctl exec email --tenant acme --category newsletter --wait 5m -- ./send-newsletter june",
 		Args:    cobra.MinimumNArgs(2),
 	}
 	f.add(cmd)
 	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait to be admitted; 0 asks once (default as long as it takes)")
 	cmd.Flags().StringVar(&bucket, "bucket", "", "the bucket that code 75 pauses (default the only POOL bucket)")
+	cmd.Flags().BoolVar(&keep, "keep", false, "let the command go on if the permit is lost")
 	cmd.RunE = a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 		work, err := f.read(cmd, args[0])
 		if err != nil {
@@ -69,29 +70,25 @@ it gives up after --timeout.`,
 		if cmd.ArgsLenAtDash() != 1 {
 			return &usageError{"expected POOL -- COMMAND"}
 		}
-		e := &execution{app: a, argv: args[1:], bucket: bucket}
+		e := &execution{child: child{app: a, argv: args[1:], bucket: bucket, keep: keep}}
 		if cmd.Flags().Changed("wait") {
 			e.wait = &wait
 		}
-		return e.run(ctx, work)
+		return e.admit(ctx, work)
 	})
 	return cmd
 }
 
 // execution is one command under one permit.
 type execution struct {
-	*app
-	argv   []string
-	bucket string
-	wait   *time.Duration // nil: as long as it takes
+	child
+	wait *time.Duration // nil: as long as it takes
 
-	// process is set while the command runs.
-	process atomic.Pointer[os.Process]
-	code    int
-	ran     bool
+	code int
+	ran  bool
 }
 
-func (e *execution) run(ctx context.Context, work client.Work) error {
+func (e *execution) admit(ctx context.Context, work client.Work) error {
 	c, err := e.dial(client.WithRetryFor(e.timeout))
 	if err != nil {
 		return err
@@ -170,49 +167,10 @@ func (e *execution) passSignals(cancel context.CancelCauseFunc) (stop func()) {
 }
 
 // work runs the command; its error is the outcome.
-func (e *execution) work(ctx context.Context, p *client.Permit) error {
-	cmd := exec.CommandContext(ctx, e.argv[0], e.argv[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.stdin, e.stdout, e.stderr
-	cmd.Env = append(os.Environ(), fmt.Sprintf("ADMIT_FENCE=%d", p.Fence))
-	// What the command started may hold its output open for longer than it lives.
-	cmd.WaitDelay = time.Second
-	if ctx.Err() != nil {
-		return client.NotStarted{Err: context.Cause(ctx)}
-	}
-	e.ran = true
-	if err := cmd.Start(); err != nil {
-		e.code = exitNotRun
-		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-			e.code = exitNotFound
-		}
-		e.say("admitctl: %v", err)
-		return client.NotStarted{Err: err}
-	}
-	e.process.Store(cmd.Process)
-	err := cmd.Wait()
-	e.process.Store(nil)
-	err = e.outcome(cmd.ProcessState, err)
-	if errors.Is(context.Cause(ctx), client.ErrPermitLost) {
-		err = errors.Join(err, client.ErrPermitLost)
-	}
+func (e *execution) work(ctx context.Context, p *client.Permit) (err error) {
+	e.ran = ctx.Err() == nil
+	e.code, err = e.run(ctx, fmt.Sprintf("ADMIT_FENCE=%d", p.Fence))
 	return err
-}
-
-// outcome is what the command's end means for the permit.
-func (e *execution) outcome(state *os.ProcessState, err error) error {
-	e.code = state.ExitCode()
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		e.code = 128 + int(ws.Signal())
-	}
-	switch e.code {
-	case 0:
-		return nil
-	case exitTempFail:
-		return client.Throttled{Bucket: e.bucket, Err: err}
-	case exitNotRun, exitNotFound:
-		return client.NotStarted{Err: err}
-	}
-	return fmt.Errorf("command ended with %d: %w", e.code, err)
 }
 
 // ended turns the end of it all into the program's.

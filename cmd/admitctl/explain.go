@@ -19,7 +19,8 @@ func (a *app) explainCommand() *cobra.Command {
 		Short: "Say why something waits",
 		Long: `Say why a request would be held back, why an entry is not claimed, or how a permit
 stands: every limit that was consulted, with its numbers, who stands ahead, and what
-frees it. Changes nothing.`,
+frees it. With --tenant alone it says how the tenant stands: what it may have and has,
+and what of its work is held in which lane. Changes nothing.`,
 		Example: "  admitctl explain email --tenant acme --category newsletter",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -41,9 +42,33 @@ frees it. Changes nothing.`,
 		if err != nil {
 			return err
 		}
-		return a.print(resp.GetExplanation(), func(w io.Writer) { explanationText(w, resp.GetExplanation()) })
+		if req.GetPermit() != "" || req.GetKey() != "" || req.GetCategory() != "" || a.output != outputText {
+			return a.print(resp.GetExplanation(), func(w io.Writer) { explanationText(w, resp.GetExplanation()) })
+		}
+		tenant, err := c.Status().GetTenant(ctx, &admitv1.GetTenantRequest{Pool: req.GetPool(), Tenant: req.GetTenant()})
+		if err != nil {
+			return err
+		}
+		held, err := allShed(ctx, c, &admitv1.GetSheddingRequest{Pool: req.GetPool(), Tenant: req.GetTenant()})
+		if err != nil {
+			return err
+		}
+		tenantStanding(a.stdout, tenant.GetTenant(), held)
+		explanationText(a.stdout, resp.GetExplanation())
+		return nil
 	})
 	return cmd
+}
+
+// tenantStanding writes how a tenant stands, above what holds its next request.
+func tenantStanding(w io.Writer, t *admitv1.TenantStatus, held *admitv1.Shedding) {
+	tenantTable(w, []*admitv1.TenantStatus{t})
+	tenantParts(w, t)
+	if len(held.GetHeld()) > 0 {
+		fmt.Fprintln(w)
+		table(w, heldHead, func(row func(...any)) { heldRows(row, held.GetHeld()) })
+	}
+	fmt.Fprintln(w, "\nits next request:")
 }
 
 func explanationText(w io.Writer, e *admitv1.Explanation) {

@@ -86,7 +86,7 @@ Data goes to stdout and talk to stderr.`,
 	a.output = outputText
 	complete(root, "output", outputFormats...)
 	root.AddCommand(
-		a.policyCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand(), a.execCommand(), a.permitCommand(),
+		a.policyCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand(), a.execCommand(), a.workCommand(), a.permitCommand(),
 		a.dueCommand(), a.deadCommand(), a.demandCommand(),
 		a.tenantCommand(), a.pausableCommand("lane", "LANE", "marketing"),
 		a.pausableCommand("bucket", "BUCKET", "provider"), a.pausableCommand("group", "TENANT GROUP", "acme run-1"),

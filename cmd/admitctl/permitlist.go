@@ -31,9 +31,8 @@ func (a *app) permitListCommand() *cobra.Command {
 		Long: `List the live permits of a pool, the oldest first: who holds them, for how long
 already, and when they expire unless renewed. A permit's token is for its holder
 alone; its fence names it here.`,
-		Example:           "  admitctl permit list email --tenant acme",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completePool,
+		Example: "  admitctl permit list email --tenant acme",
+		Args:    cobra.ExactArgs(1),
 	}
 	cmd.Flags().IntVar(&f.limit, "limit", 100, "the most to list; 0 for all")
 	cmd.Flags().StringVar(&tenant, "tenant", "", "only this tenant's")

@@ -97,6 +97,8 @@ func (a *app) eachDead(
 		return err
 	}
 	defer c.Close()
+	bar := a.newProgress()
+	defer bar.end()
 	for n := int32(0); ; {
 		before := n
 		var next string
@@ -112,6 +114,10 @@ func (a *app) eachDead(
 		if next == "" || int(n) == f.limit {
 			return nil
 		}
-		a.say("%d %s so far", n, done)
+		part := -1.0
+		if f.limit > 0 {
+			part = float64(n) / float64(f.limit)
+		}
+		bar.at(part, fmt.Sprintf("%d %s", n, done))
 	}
 }

@@ -116,6 +116,8 @@ func (a *app) schedule(ctx context.Context, pool string, entries entrySource) er
 		return err
 	}
 	defer c.Close()
+	bar := a.newProgress()
+	defer bar.end()
 	for {
 		batch, err := entries.next(scheduleBatch)
 		if err == nil && len(batch) > 0 {
@@ -128,8 +130,10 @@ func (a *app) schedule(ctx context.Context, pool string, entries entrySource) er
 			return err
 		}
 		if len(batch) < scheduleBatch {
+			bar.end()
 			return a.printScheduled(&done)
 		}
+		bar.at(entries.read(), fmt.Sprintf("%d entries sent", len(done.all.GetResults())))
 	}
 }
 

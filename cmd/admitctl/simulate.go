@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -44,7 +46,12 @@ not, and exits with 1 if there is one.
 			if err != nil {
 				return err
 			}
+			bar := a.newProgress()
+			w.Watch = func(at time.Duration) {
+				bar.at(float64(at)/float64(w.Duration), fmt.Sprintf("%s of %s", at.Round(time.Second), w.Duration))
+			}
 			report, err := w.Run(top)
+			bar.end()
 			if err != nil {
 				return err
 			}

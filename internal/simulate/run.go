@@ -15,6 +15,7 @@ type run struct {
 	now     admission.Instant
 	ticked  admission.Instant
 	nonce   uint64
+	turns   int
 	events  calendar
 	ledgers []*ledger
 	sources []*source
@@ -88,6 +89,9 @@ func newRun(w *Workload) *run {
 	return r
 }
 
+// watchEvery is after how many turns somebody who watches is told.
+const watchEvery = 1000
+
 // begin enters what happens by itself.
 func (r *run) begin() {
 	for _, s := range r.w.Streams {
@@ -114,6 +118,9 @@ func (r *run) proceed() {
 			return
 		}
 		r.pass(min(at, last))
+		if r.turns++; r.w.Watch != nil && r.turns%watchEvery == 0 {
+			r.w.Watch(min(time.Duration(r.now), r.w.Duration))
+		}
 		if at > last {
 			return
 		}

@@ -18,6 +18,8 @@ type Workload struct {
 	Seed    uint64
 	Streams []*Stream
 	Workers []*Workers
+	// Watch is told now and then how far a run has got, of Duration. It may be nil.
+	Watch func(at time.Duration)
 
 	policy admission.Policy
 	expect []expectation
@@ -26,7 +28,7 @@ type Workload struct {
 // without returns the workload without some of its streams, and expecting nothing.
 func (w *Workload) without(streams []string) *Workload {
 	out := *w
-	out.expect = nil
+	out.expect, out.Watch = nil, nil
 	out.Streams = slices.DeleteFunc(slices.Clone(w.Streams), func(s *Stream) bool { return slices.Contains(streams, s.Name) })
 	return &out
 }
