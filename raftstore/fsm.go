@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -101,6 +102,9 @@ func (f *fsm) apply(l *raft.Log) error {
 	f.bytes += int64(len(l.Data))
 	f.metrics.entries.Inc()
 	f.metrics.appliedIndex.Set(float64(l.Index))
+	if f.live.Load() {
+		f.metrics.clockOffset.Set(f.clk.Now().Wall.Sub(time.Unix(0, int64(entry.W))).Seconds())
+	}
 	f.applied(entry, stamp.proposal, results)
 	f.metrics.applySeconds.Observe(f.clk.Now().Since(began).Seconds())
 	return nil

@@ -15,6 +15,7 @@ type metrics struct {
 	entries         prometheus.Counter
 	appliedIndex    prometheus.Gauge
 	leader          prometheus.Gauge
+	clockOffset     prometheus.Gauge
 	parked          prometheus.Gauge
 	waiting         prometheus.Gauge
 	// refused and depth are by queue.
@@ -43,8 +44,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		}),
 		appliedIndex: gauge("admit_raft_applied_index", "Index of the last log entry applied."),
 		leader:       gauge("admit_raft_leader", "1 while this node leads and is ready, else 0."),
-		parked:       gauge("admit_polls_parked", "NextDue calls that wait for work."),
-		waiting:      gauge("admit_acquires_open", "Acquires that are in line and whose callers are held open."),
+		clockOffset: gauge("admit_clock_offset_seconds",
+			"How far this node's wall clock was before the leader's when it last applied an entry, the way of the entry included."),
+		parked:  gauge("admit_polls_parked", "NextDue calls that wait for work."),
+		waiting: gauge("admit_acquires_open", "Acquires that are in line and whose callers are held open."),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "admit_queue_refused_total", Help: "Calls refused because a queue was full, by queue.",
 		}, []string{"queue"}),
@@ -59,7 +62,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	}
 	m.refused.WithLabelValues(pollsQueue)
 	for _, c := range []prometheus.Collector{
-		m.commitSeconds, m.applySeconds, m.batchSize, m.writeSeconds, m.snapshotSeconds, m.entries, m.appliedIndex, m.leader,
+		m.commitSeconds, m.applySeconds, m.batchSize, m.writeSeconds, m.snapshotSeconds, m.entries, m.appliedIndex, m.leader, m.clockOffset,
 		m.parked, m.waiting, m.refused, depth,
 	} {
 		if err := reg.Register(c); err != nil {

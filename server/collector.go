@@ -17,6 +17,7 @@ type stateCollector struct {
 	level, capacity, bucketPaused                *prometheus.Desc
 	tenants, entries, dead, swept, held          *prometheus.Desc
 	limitUsed, limitCapacity, expired, debt      *prometheus.Desc
+	rank                                         *prometheus.Desc
 }
 
 func newStateCollector(replica Replica) *stateCollector {
@@ -31,6 +32,7 @@ func newStateCollector(replica Replica) *stateCollector {
 			"pool", "lane"),
 		oldest: desc("lane_oldest_due_seconds", "How long the oldest of what admit_lane_depth counts has been due or waiting, 0 if nothing is.",
 			"pool", "lane"),
+		rank:     desc("lane_rank", "The lane's place in the pool, 0 for the highest.", "pool", "lane"),
 		expired:  desc("permits_expired_total", "Permits that ended by themselves.", "pool"),
 		borrowed: desc("permits_borrowed", "Live permits that were beyond what their tenants are entitled to when they were granted.", "pool", "lane"),
 		reclaim:  desc("reclaim_wait", "Tenants that wait for a slot to which they are entitled: none is free.", "pool", "lane"),
@@ -57,7 +59,7 @@ func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.revision, c.permits, c.depth, c.oldest, c.waiting, c.yielding, c.lanePaused, c.level, c.capacity, c.bucketPaused,
 		c.tenants, c.entries, c.dead, c.swept, c.held, c.limitUsed, c.limitCapacity,
-		c.expired, c.borrowed, c.reclaim, c.debt,
+		c.expired, c.borrowed, c.reclaim, c.debt, c.rank,
 	} {
 		ch <- d
 	}
@@ -91,7 +93,8 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (c *stateCollector) collectPool(gauge func(*prometheus.Desc, float64, ...string), p admission.PoolHealth) {
-	for _, l := range p.Lanes {
+	for rank, l := range p.Lanes {
+		gauge(c.rank, float64(rank), p.Pool, l.Lane)
 		gauge(c.permits, float64(l.Active), p.Pool, l.Lane)
 		gauge(c.borrowed, float64(l.Borrowed), p.Pool, l.Lane)
 		gauge(c.reclaim, float64(l.ReclaimWait), p.Pool, l.Lane)

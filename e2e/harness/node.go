@@ -116,7 +116,7 @@ func (n *Node) Restart() {
 func (n *Node) AwaitReady(limit time.Duration) {
 	n.t.Helper()
 	err := n.process.waitReady(limit, func() bool {
-		addr := loggedAddr(n.log, n.logged)
+		addr := loggedAddr(n.log, n.logged, "grpc_addr")
 		if addr == "" {
 			return false
 		}
@@ -153,6 +153,9 @@ func (n *Node) Addr() string {
 	return n.addr
 }
 
+// HTTPAddr is where the node serves metrics at present.
+func (n *Node) HTTPAddr() string { return loggedAddr(n.log, n.logged, "http_addr") }
+
 // Dial returns a client that follows the node across restarts. It is closed at
 // the test's end.
 func (n *Node) Dial(opts ...client.Option) *client.Client {
@@ -168,19 +171,20 @@ func (n *Node) Dial(opts ...client.Option) *client.Client {
 	return c
 }
 
-// loggedAddr reads the gRPC address that the node wrote to its log, from the
+// loggedAddr reads an address that the node wrote to its log under that key, from the
 // given offset on. It is empty as long as there is none.
-func loggedAddr(log string, offset int64) string {
+func loggedAddr(log string, offset int64, key string) string {
 	data, err := os.ReadFile(log)
 	if err != nil || int64(len(data)) < offset {
 		return ""
 	}
 	for line := range bytes.Lines(data[offset:]) {
-		var entry struct {
-			GRPCAddr string `json:"grpc_addr"`
+		var entry map[string]any
+		if json.Unmarshal(line, &entry) != nil {
+			continue
 		}
-		if json.Unmarshal(line, &entry) == nil && entry.GRPCAddr != "" {
-			return entry.GRPCAddr
+		if addr, ok := entry[key].(string); ok && addr != "" {
+			return addr
 		}
 	}
 	return ""

@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
 var (
 	described  = regexp.MustCompile(`fqName: "([^"]+)"`)
+	watched    = regexp.MustCompile(`\badmit_[a-z_]+`)
 	documented = regexp.MustCompile("`((?:admit|grpc_server)_[a-z_]+)`")
 )
 
@@ -38,6 +40,22 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	told := map[string]bool{}
 	for _, m := range documented.FindAllStringSubmatch(string(data), -1) {
 		told[m[1]] = true
+	}
+	rules, err := os.ReadFile("../../docs/alerts/admit.rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range watched.FindAllStringSubmatch(string(rules), -1) {
+		if name := strings.TrimSuffix(m[0], "_bucket"); !has[name] {
+			t.Errorf("an alert watches %s, and there is no such metric", name)
+		}
+	}
+	families, err := n.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems, err := promlint.NewWithMetricFamilies(families).Lint(); err != nil || len(problems) > 0 {
+		t.Errorf("promlint says %v, %v", problems, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(has)) {
 		if !told[name] {

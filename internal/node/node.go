@@ -95,7 +95,8 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (*Node, err
 		cfg: cfg, log: log, reg: prometheus.NewRegistry(), security: secured,
 		failures: make(chan error, 1), stopping: make(chan struct{}),
 	}
-	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		newMachineCollector(cfg.Data, secured))
 	for _, step := range []func(context.Context) error{
 		n.listen, n.serveHTTP, n.openStore, n.serveGRPC, n.awaitReady, n.applyFirstPolicy,
 	} {
