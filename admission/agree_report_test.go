@@ -55,6 +55,6 @@ func TestAReportOfNothingLeavesNoTrace(t *testing.T) {
 	s.do(0, &admission.Acquire{Pool: "p", Tenant: "a", Cost: 1, RateOnly: true})
 	s.do(time.Second, report("a", 0))
 	s.do(0, report("b", 0))
-	s.do(time.Second)
+	s.do(naiveSpareTime)
 	want(t, "tenants", s.core.Health(s.at, s.wall, "p")[0].Tenants, 0)
 }

@@ -96,7 +96,7 @@ func (p *naivePool) facts(f *facts, w admission.Wall) {
 		if !t.known {
 			continue
 		}
-		f.add("tenant %s/%s paused %v", p.policy.Name, t.id, t.paused)
+		f.add("tenant %s/%s paused %v spare %v", p.policy.Name, t.id, t.paused, t.spare)
 		for _, d := range t.demands {
 			if p.lingers(d, w) {
 				f.add("entries of %s/%s in %s linger", p.policy.Name, t.id, d.lane)
@@ -143,7 +143,7 @@ func coreFacts(core *admission.State) facts {
 			f.add("put %s/%s", r.Pool, r.Tenant.ID)
 		case admission.TenantRow:
 			tenants[r.Num] = r
-			f.add("tenant %s/%s paused %v", r.Pool, r.ID, r.Paused)
+			f.add("tenant %s/%s paused %v spare %v", r.Pool, r.ID, r.Paused, r.Spare)
 		case admission.PausedGroupRow:
 			f.add("paused group %s/%s/%s", tenants[r.Tenant].Pool, tenants[r.Tenant].ID, r.Group)
 		case admission.DemandRow:

@@ -26,6 +26,9 @@ func (s *State) Apply(e Entry) []Result {
 	s.decide(e.Ops, results)
 	s.endWaits()
 	s.rest()
+	for _, p := range s.pools.list {
+		s.makeRoom(p)
+	}
 	return results
 }
 

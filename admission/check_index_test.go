@@ -308,7 +308,7 @@ func (c *census) checkLanes(p *pool) {
 
 // checkTenants checks what is counted over a pool's tenants.
 func (c *census) checkTenants(p *pool) {
-	strangers, wanting, idle := int64(0), 0, 0
+	strangers, wanting, idle, spare := int64(0), 0, 0, 0
 	mostEntries, mostWaiting := int64(0), int64(0)
 	for id, t := range p.tenants.rows {
 		where := "tenant " + p.name + "/" + id
@@ -318,7 +318,7 @@ func (c *census) checkTenants(p *pool) {
 		named, ok := p.named.Get(t)
 		c.equal(where+" is named", ok && named == t, true)
 		c.equal(where+" buckets", len(t.row.buckets), len(p.fairUse))
-		if p.overrides[id] == nil && p.puts[id] == nil {
+		if p.overrides[id] == nil && p.puts[id] == nil && !t.row.spare {
 			strangers++
 		}
 		wants := 0
@@ -339,7 +339,12 @@ func (c *census) checkTenants(p *pool) {
 			c.equal(where+" is wanting", ok, true)
 		}
 		mostEntries, mostWaiting = max(mostEntries, t.entries), max(mostWaiting, t.waiting)
-		idle += c.checkIdle(where, t)
+		switch c.checkIdle(where, t); {
+		case t.row.spare:
+			spare++
+		case t.row.idleAt != 0:
+			idle++
+		}
 		for i, spec := range t.share.buckets {
 			c.checkBucket(where+" bucket "+spec.name, spec, &t.row.buckets[i])
 		}
@@ -357,13 +362,14 @@ func (c *census) checkTenants(p *pool) {
 	c.equal("pool "+p.name+" strangers", p.strangers, strangers)
 	c.equal("pool "+p.name+" wanting", p.wanting.Len(), wanting)
 	c.equal("pool "+p.name+" idle", p.idle.Len(), idle)
+	c.equal("pool "+p.name+" spare", p.spare.Len(), spare)
 	c.equal("pool "+p.name+" most entries of a tenant", p.mostEntries.most, mostEntries)
 	c.equal("pool "+p.name+" most waiting of a tenant", p.mostWaiting.most, mostWaiting)
 }
 
 // checkIdle checks that a tenant will be forgotten exactly if nothing keeps it,
-// and not before its buckets are full.
-func (c *census) checkIdle(where string, t *tenant) int {
+// and not before its buckets are full; and that a spare one is like a new one.
+func (c *census) checkIdle(where string, t *tenant) {
 	full := Instant(0)
 	for i, spec := range t.share.buckets {
 		full = max(full, t.row.buckets[i].fullAt(spec))
@@ -371,12 +377,17 @@ func (c *census) checkIdle(where string, t *tenant) int {
 	kept := t.permits > 0 || t.entries > 0 || t.waiting > 0 || t.reports > 0 || t.row.paused || t.pausedGroups > 0 || full == never
 	c.equal(where+" will be forgotten", t.row.idleAt != 0, !kept)
 	if kept {
-		return 0
+		c.equal(where+" is spare", t.row.spare, false)
+		return
 	}
 	c.equal(where+" is full before it is forgotten", t.row.idleAt >= full, true)
-	_, ok := t.pool.idle.Get(idleness{t.row.idleAt, t})
-	c.equal(where+" is idle", ok, true)
-	return 1
+	place, index := idleness{t.row.idleAt, t}, t.pool.idle
+	if t.row.spare {
+		index = t.pool.spare
+		c.equal(where+" is a stranger level with the floor, its buckets full", t.strange() && !t.ahead() && full <= c.t, true)
+	}
+	_, ok := index.Get(place)
+	c.equal(where+" is where its row says", ok, true)
 }
 
 // checkPool checks the pool's own buckets.

@@ -233,6 +233,7 @@ func (s *State) reconfigureTenants(p *pool, oldFairUse []*bucketSpec) {
 // TENANT buckets that its present ones stand for.
 func (s *State) reshare(t *tenant, oldFairUse []*bucketSpec) {
 	was, debt := t.share, t.debt()
+	s.setIdle(t, 0, false)
 	t.pool.countStranger(t, -1)
 	t.share = t.pool.shareOf(t.id)
 	t.pool.countStranger(t, 1)

@@ -52,7 +52,7 @@
 // follows from the rows (state.go, image.go, restore.go). Nothing is kept without
 // a bound: entries, tenants, waiters, request ids, dedupe keys and ended permits
 // have limits of the policy; full buckets and idle tenants are forgotten without
-// loss. What time alone does is bounded for each entry and goes on in the next.
+// loss, the latter after a while (idle.go). What time alone does is bounded for each entry and goes on in the next.
 //
 // # Looking
 //

@@ -8,7 +8,7 @@ import (
 func TestSpentTokensKeepNoTenant(t *testing.T) {
 	s := newBench(PoolPolicy{})
 	s.apply(0, &Acquire{Pool: "p", Tenant: "passing", Cost: 1, RateOnly: true, Backlog: Absent})
-	s.apply(time.Second)
+	s.apply(spareTime + time.Second)
 	want(t, "tenants", s.tenants.Len(), 0)
 }
 
@@ -18,7 +18,7 @@ func TestATermForgetsNobodyInItsOwnEntry(t *testing.T) {
 	got := s.apply(0, &Acquire{Pool: "p", Tenant: "passing", Cost: 1, MaxWait: time.Minute, Backlog: Absent})
 	s.apply(0, Detach{got[0].(*AcquireResult).Decision.Waiter}, TermStart{Gap: time.Second})
 	restored(t, s.State)
-	s.apply(time.Second)
+	s.apply(spareTime + time.Second)
 	want(t, "tenants", s.tenants.Len(), 1)
 }
 

@@ -65,7 +65,7 @@ func (s *State) leaveGroup(q *queue) {
 // queues that the group has, not by its entries.
 func (s *State) pauseGroup(t *tenant, name string, on bool) *Error {
 	if s.groupPaused(t, name) == on {
-		if t.known() {
+		if t.resident() {
 			return nil
 		}
 		return t.refused()

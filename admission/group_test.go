@@ -135,7 +135,7 @@ func TestPausedGroupsAreRememberedUpToALimit(t *testing.T) {
 	s.release(s.claim(1, "[k]")[0].Permit.Token)
 	s.setGroup("g0", true)
 	s.setGroup("g2", true)
-	s.wait(time.Second)
+	s.wait(spareTime + time.Second)
 	want(t, "tenants left", s.tenants.Len(), 0)
 }
 

@@ -207,7 +207,7 @@ func (n *naive) pause(op admission.Pause) *admission.PauseResult {
 
 // unable says why an operator can't name a tenant, or nothing.
 func (n *naive) unable(p *naivePool, t *naiveTenant, resume bool) *admission.Error {
-	if t.known {
+	if t.known && !t.spare {
 		return nil
 	}
 	err := p.refused(t.id)
@@ -219,6 +219,9 @@ func (n *naive) unable(p *naivePool, t *naiveTenant, resume bool) *admission.Err
 
 // pauseTenant holds a tenant, or lifts every pause that holds it.
 func (n *naive) pauseTenant(p *naivePool, t *naiveTenant, resume bool) {
+	if t.spare && resume {
+		return
+	}
 	t.paused = !resume
 	for i, b := range t.buckets {
 		if resume && b.paused(n.t) {

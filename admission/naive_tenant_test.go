@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -36,15 +37,19 @@ func (p *naivePool) named(tenant string) bool {
 // meet makes a tenant known, for as long as it is not idle.
 func (n *naive) meet(p *naivePool, t *naiveTenant) {
 	n.introduce(p, t)
-	t.idleAt = 0
+	t.idleAt, t.spare = 0, false
 }
 
 // introduce makes a tenant known.
 func (n *naive) introduce(p *naivePool, t *naiveTenant) {
-	if !t.known && !p.named(t.id) {
+	if t.known {
+		return
+	}
+	if !p.named(t.id) {
 		p.newcomers.take(p.newcomerTerms(), n.t, 1)
 	}
-	t.known = true
+	n.meets++
+	t.known, t.number = true, n.meets
 }
 
 // newcomerTerms are those of the bucket of new tenants.
@@ -53,10 +58,10 @@ func (p *naivePool) newcomerTerms() naiveTerms {
 	return naiveTerms{capacity: rate, refill: rate, period: time.Second}
 }
 
-// touch works out when a tenant may be forgotten, after something happened to it:
-// when nothing is left of it but tags, and not in this very entry.
+// touch works out from when on nothing is left of a tenant but tags, after something
+// happened to it: not in this very entry.
 func (n *naive) touch(p *naivePool, t *naiveTenant) {
-	t.idleAt = 0
+	t.idleAt, t.spare = 0, false
 	if t.paused || slices.ContainsFunc(n.permits, func(permit *naivePermit) bool {
 		return permit.pool == p && permit.tenant == t.id
 	}) {
@@ -85,19 +90,45 @@ func (n *naive) touch(p *naivePool, t *naiveTenant) {
 	t.idleAt = at
 }
 
-// forgetIdle forgets the tenants that may be and whose tags are no higher than
-// the floor. It looks again a second later at those with higher ones.
+// forgetIdle forgets the tenants that are long idle, and those that need not be new
+// again, if their tags are no higher than the floor. It looks again a second later at
+// those with higher ones.
 func (n *naive) forgetIdle(p *naivePool) {
 	for _, t := range p.tenants {
-		if !t.known || t.idleAt == 0 || t.idleAt > n.t {
-			continue
-		}
-		ahead := p.ahead(t)
-		if t.known = ahead; ahead {
+		switch {
+		case !t.known || t.idleAt == 0 || t.idleAt > n.t:
+		case p.ahead(t):
 			t.idleAt = n.t.Add(time.Second)
-		} else {
-			t.demands = nil // parts of a tag's unit, too
+		case p.named(t.id), t.idleAt.Add(naiveSpareTime) <= n.t:
+			t.forget()
+		default:
+			t.spare = true
 		}
+	}
+}
+
+// naiveSpareTime is how long who may come back is known.
+const naiveSpareTime = 100 * time.Second
+
+func (t *naiveTenant) forget() {
+	t.known, t.spare = false, false
+	t.demands = nil // parts of a tag's unit, too
+}
+
+// makeRoom forgets tenants that are spare, the longest first, while there are too many.
+func (p *naivePool) makeRoom() {
+	var spare []*naiveTenant
+	for _, t := range p.tenants {
+		if t.known && t.spare {
+			spare = append(spare, t)
+		}
+	}
+	slices.SortFunc(spare, func(a, b *naiveTenant) int {
+		return cmp.Or(cmp.Compare(a.idleAt, b.idleAt), cmp.Compare(a.number, b.number))
+	})
+	over := p.strangers() + int64(len(spare)) - p.policy.Limits.Tenants
+	for _, t := range spare[:min(max(over, 0), int64(len(spare)))] {
+		t.forget()
 	}
 }
 
@@ -109,11 +140,12 @@ func (p *naivePool) ahead(t *naiveTenant) bool {
 	})
 }
 
-// strangers counts the known tenants of which the pool has no word.
+// strangers counts the known tenants of which the pool has no word and that are not
+// spare.
 func (p *naivePool) strangers() int64 {
 	var count int64
 	for _, t := range p.tenants {
-		if !p.named(t.id) && t.known {
+		if !p.named(t.id) && t.known && !t.spare {
 			count++
 		}
 	}
@@ -130,7 +162,8 @@ func (p *naivePool) part(lane string, limit int64) int64 {
 
 // closed are the limits that keep a tenant out.
 func (n *naive) closed(p *naivePool, tenant, lane string) []naiveLimit {
-	if p.named(tenant) || p.tenant(tenant).known {
+	t := p.tenant(tenant)
+	if p.named(tenant) || t.known && !t.spare {
 		return nil
 	}
 	var all []naiveLimit
@@ -145,6 +178,9 @@ func (n *naive) closed(p *naivePool, tenant, lane string) []naiveLimit {
 		}
 	}
 	add("limits.tenants", p.policy.Limits.Tenants, p.strangers(), func(int64) time.Duration { return admission.Absent })
+	if t.known {
+		return all
+	}
 	terms := p.newcomerTerms()
 	add("limits.new_tenants_per_second", terms.capacity, p.newcomers.used(terms, n.t), func(reserve int64) time.Duration {
 		return p.newcomers.wait(terms, n.t, 1, reserve)
@@ -153,13 +189,20 @@ func (n *naive) closed(p *naivePool, tenant, lane string) []naiveLimit {
 }
 
 // back is after how long the pool lets a tenant in that comes back after a time: by
-// then it may be forgotten, and new.
+// then it may have lost its place, or be new.
 func (n *naive) back(p *naivePool, t *naiveTenant, lane string, after time.Duration) time.Duration {
 	if after == admission.Absent || !t.known || p.named(t.id) || t.idleAt == 0 || t.idleAt > n.t.Add(after) || p.ahead(t) {
 		return after
 	}
-	if p.strangers()-1 >= p.part(lane, p.policy.Limits.Tenants) {
+	others := p.strangers()
+	if !t.spare {
+		others--
+	}
+	if others >= p.part(lane, p.policy.Limits.Tenants) {
 		return admission.Absent
+	}
+	if n.t.Add(after) < t.idleAt.Add(naiveSpareTime) {
+		return after
 	}
 	most := p.policy.Limits.NewTenantsPerSecond
 	return max(after, p.newcomers.wait(p.newcomerTerms(), n.t, 1, most-p.part(lane, most)))

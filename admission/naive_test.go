@@ -33,6 +33,7 @@ type naive struct {
 	grants int64  // ever, for fences
 	seq    uint64 // places in line ever given
 	deaths uint64 // ever
+	meets  uint64 // tenants that ever became known
 
 	// Of the entry being decided.
 	granted uint32 // permits and places in line
@@ -79,7 +80,9 @@ type naiveTenant struct {
 	id      string
 	paused  bool
 	known   bool
-	idleAt  admission.Instant // from when on it may be forgotten, unless 0
+	idleAt  admission.Instant // from when on nothing is its own, or when to look again, unless 0
+	spare   bool              // nothing tells it from a new one
+	number  uint64            // of the tenants that became known
 	buckets []*naiveBucket
 	demands []*naiveDemand
 }
@@ -158,6 +161,7 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 	n.endWaits()
 	for _, p := range n.pools {
 		n.endBusyPeriods(p)
+		p.makeRoom()
 	}
 	return results
 }

@@ -40,14 +40,18 @@ type closedDoor struct {
 }
 
 // closedTo returns the limits that keep the tenant out of the pool, asking for the
-// lane. One that is known, or that the pool has a word of, is in.
+// lane. One that is resident, or that the pool has a word of, is in; one that is spare
+// needs a place, but is not new.
 func (t *tenant) closedTo(l *lane, now Instant) (doors []closedDoor) {
 	p := t.pool
-	if t.known() || !t.strange() {
+	if t.resident() || !t.strange() {
 		return nil
 	}
 	if p.strangers >= l.partOf(p.limits.Tenants) {
 		doors = append(doors, closedDoor{l.memory("limits.tenants", ScopePool, p.limits.Tenants, p.strangers), never})
+	}
+	if t.known() {
+		return doors
 	}
 	spec, b := p.newcomers, p.newTenants.settled(p.newcomers, now)
 	limit := l.memory(spec.name, ScopePool, spec.capacity, b.used)
@@ -58,14 +62,21 @@ func (t *tenant) closedTo(l *lane, now Instant) (doors []closedDoor) {
 }
 
 // returnsAt returns when the pool lets the tenant in that asks again at that moment.
-// One that is idle is forgotten by then, and new: where there are too many already its
-// place is not foretold.
+// One that is idle needs a place again by then: where there are too many already that
+// is not foretold. After its spareTime it is forgotten, and new.
 func (t *tenant) returnsAt(l *lane, at Instant) Instant {
 	if at == never || !t.known() || !t.strange() || t.row.idleAt == 0 || t.row.idleAt > at || t.ahead() {
 		return at
 	}
-	if t.pool.strangers-1 >= l.partOf(t.pool.limits.Tenants) {
+	others := t.pool.strangers
+	if t.resident() {
+		others--
+	}
+	if others >= l.partOf(t.pool.limits.Tenants) {
 		return never
+	}
+	if at.Sub(t.row.idleAt) < spareTime {
+		return at
 	}
 	spec := t.pool.newcomers
 	return max(at, t.pool.newTenants.readyAt(spec, 1, spec.capacity-l.partOf(spec.capacity)))
@@ -75,7 +86,7 @@ func (t *tenant) returnsAt(l *lane, at Instant) Instant {
 func (t *tenant) mayRegister(l *lane, now Instant) bool { return len(t.closedTo(l, now)) == 0 }
 
 // mayEnter says whether an entry of that moment would let the tenant in: it would
-// forget idle ones first.
+// find idle ones first.
 func (t *tenant) mayEnter(l *lane, at Instant) bool {
 	doors := t.closedTo(l, at)
 	crowded := len(doors) == 1 && doors[0].opensAt == never

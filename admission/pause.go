@@ -30,7 +30,7 @@ func (s *State) pause(op Pause) *PauseResult {
 // introduce makes a tenant known that an operator names, as by a request in the top
 // lane.
 func (s *State) introduce(t *tenant) *Error {
-	if t.known() {
+	if t.resident() {
 		return nil
 	}
 	if err := t.refused(); err != nil {
@@ -45,7 +45,7 @@ func (s *State) introduce(t *tenant) *Error {
 
 // pauseTenant pauses or resumes a tenant.
 func (s *State) pauseTenant(t *tenant, on bool) *Error {
-	if !t.known() && !on {
+	if !t.resident() && !on {
 		return t.refused()
 	}
 	if err := s.introduce(t); err != nil {

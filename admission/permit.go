@@ -164,7 +164,7 @@ func (s *State) hold(p *permitRow) {
 	t := p.demand.tenant
 	s.takeLock(t, p.lock)
 	s.takeJob(p)
-	s.setIdle(t, 0)
+	s.setIdle(t, 0, false)
 }
 
 // drop takes a permit out of the state, with its job done or not.

@@ -39,7 +39,8 @@ type pool struct {
 	tenants table[string, *tenant]
 	named   *btree.BTreeG[*tenant] // the tenants by id
 	puts    map[string]*putRow     // the rows that tenants have of their own
-	// strangers counts the tenants without an override or a row of their own.
+	// strangers counts the tenants without an override or a row of their own, those
+	// that are spare aside.
 	strangers int64
 	active    int64
 	entries   int64 // dead ones included
@@ -65,7 +66,8 @@ type pool struct {
 	rates    *btree.BTreeG[wakeup] // entries and reports that wait for tokens, by the instant they come
 	// waiterRates are the same of waiters.
 	waiterRates *btree.BTreeG[wakeup]
-	idle        *btree.BTreeG[idleness] // tenants that may be forgotten, by the instant
+	idle        *btree.BTreeG[idleness] // tenants that want and hold nothing, by when to look at them
+	spare       *btree.BTreeG[idleness] // tenants that are like new ones, by since when
 	graves      *btree.BTreeG[grave]    // dead entries, by the order of their deaths
 	wanting     *btree.BTreeG[*tenant]  // tenants with due demand, in the order of their hash
 	// lingering are the demands whose entries wait for more, by when that ends.
@@ -139,6 +141,7 @@ func newPool(name string, num uint32) *pool {
 		deadlines:   newTree(deadlineLess),
 		reports:     newTree(reportLess),
 		idle:        newTree(idlenessLess),
+		spare:       newTree(idlenessLess),
 		lingering:   newTree(lingerEndLess),
 		graves:      newTree(graveLess),
 		wanting:     newTree(hashLess),

@@ -36,7 +36,7 @@ func (s *State) reportDemand(op *ReportDemand) *ReportResult {
 // report sets what is reported of the demand. One of a tenant that can't be
 // registered counts for nothing.
 func (s *State) report(d *demand, backlog int64, ttl time.Duration) {
-	if d.row == nil && !d.tenant.mayRegister(d.lane, s.t) {
+	if !d.tenant.mayRegister(d.lane, s.t) {
 		return
 	}
 	if backlog == 0 && (d.row == nil || d.row.reported == 0) {

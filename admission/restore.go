@@ -171,14 +171,12 @@ func (r *restorer) addTenant(row TenantRow) error {
 		return fmt.Errorf("tenant %q: %d buckets, the policy has %d", row.ID, len(row.Buckets), len(p.fairUse))
 	}
 	t := p.tenant(row.ID)
-	own := &tenantRow{tenant: t, paused: row.Paused, idleAt: row.IdleAt}
+	own := &tenantRow{tenant: t, paused: row.Paused, idleAt: row.IdleAt, spare: row.Spare}
 	for _, b := range row.Buckets {
 		own.buckets = append(own.buckets, b.state())
 	}
 	r.adopt(t, own, row.Num)
-	if own.idleAt != 0 {
-		p.idle.Set(idleness{own.idleAt, t})
-	}
+	t.indexIdle()
 	r.tenants[row.Num] = t
 	return nil
 }

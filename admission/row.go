@@ -66,6 +66,7 @@ type TenantRow struct {
 	ID      string
 	Paused  bool
 	IdleAt  Instant
+	Spare   bool
 	Buckets []BucketRow
 }
 
@@ -299,7 +300,7 @@ func (r BucketRow) state() bucketState {
 }
 
 func (t *tenantRow) export() TenantRow {
-	r := TenantRow{Num: t.num, Pool: t.pool.name, ID: t.id, Paused: t.paused, IdleAt: t.idleAt}
+	r := TenantRow{Num: t.num, Pool: t.pool.name, ID: t.id, Paused: t.paused, IdleAt: t.idleAt, Spare: t.spare}
 	for _, b := range t.buckets {
 		r.Buckets = append(r.Buckets, b.row())
 	}

@@ -36,7 +36,7 @@ func (s *State) scheduleOne(p *pool, spec *EntrySpec) ScheduledEntry {
 	}
 	d := t.demand(lane)
 	s.registerDemand(d)
-	s.setIdle(t, 0)
+	s.setIdle(t, 0, false)
 	e := s.newEntry(d, spec)
 	e.recur = recur
 	s.insertEntry(e)

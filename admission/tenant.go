@@ -1,9 +1,6 @@
 package admission
 
-import (
-	"hash/fnv"
-	"math"
-)
+import "hash/fnv"
 
 // tenant is a unit of fairness in a pool. Its identity is stable while it is
 // known; what is replicated of it stands in row.
@@ -32,8 +29,10 @@ type tenantRow struct {
 	*tenant
 	paused  bool
 	buckets []bucketState // for each of pool.fairUse
-	// idleAt is its key in pool.idle, or 0 when it is not there.
+	// idleAt is its key in pool.idle or pool.spare, or 0 when it is in neither.
 	idleAt Instant
+	// spare says that nothing tells it from a new tenant but that it was here.
+	spare bool
 }
 
 func tenantLess(a, b *tenantRow) bool { return a.num < b.num }
@@ -65,20 +64,17 @@ func (p *pool) tenant(id string) *tenant {
 // known says whether the tenant leaves a trace already.
 func (t *tenant) known() bool { return t.row != nil }
 
+// resident says whether the tenant is known for more than having been here.
+func (t *tenant) resident() bool { return t.known() && !t.row.spare }
+
 // strange says whether the pool has no word of the tenant's own.
 func (t *tenant) strange() bool { return t.share.source == FromDefault }
 
-// countStranger counts a known tenant in or out, if the pool has no word of it.
+// countStranger counts a resident tenant in or out, if the pool has no word of it.
 func (p *pool) countStranger(t *tenant, n int64) {
 	if t.strange() {
 		p.strangers += n
 	}
-}
-
-// idleBy says whether a tenant may be forgotten by that moment.
-func (p *pool) idleBy(now Instant) bool {
-	first, ok := p.idle.Min()
-	return ok && first.at <= now
 }
 
 // register makes the tenant known.
@@ -137,95 +133,4 @@ func (t *tenant) activeUpTo(rank int) int64 {
 // atCap says whether the tenant may hold no more permits.
 func (t *tenant) atCap() bool {
 	return t.share.maxActive > 0 && t.active >= t.share.maxActive
-}
-
-// idleness is a tenant's place in pool.idle.
-type idleness struct {
-	at     Instant
-	tenant *tenant
-}
-
-func idlenessLess(a, b idleness) bool {
-	if a.at != b.at {
-		return a.at < b.at
-	}
-	return a.tenant.num < b.tenant.num
-}
-
-// noteIdle keeps pool.idle true after anything happened to the tenant.
-func (s *State) noteIdle(t *tenant) {
-	at := Instant(0)
-	if t.permits == 0 && t.entries == 0 && t.waiting == 0 && t.reports == 0 && !t.row.paused && t.pausedGroups == 0 {
-		at = s.t.Add(1) // not in this very entry
-		for i := range t.row.buckets {
-			at = max(at, t.row.buckets[i].fullAt(t.share.buckets[i]))
-		}
-		if at == never {
-			at = 0 // a used one_shot bucket is never forgotten
-		}
-	}
-	s.setIdle(t, at)
-}
-
-func (s *State) setIdle(t *tenant, at Instant) {
-	if at == t.row.idleAt {
-		return
-	}
-	row := s.writeTenant(t)
-	if row.idleAt != 0 {
-		t.pool.idle.Delete(idleness{row.idleAt, t})
-	}
-	if row.idleAt = at; at != 0 {
-		t.pool.idle.Set(idleness{at, t})
-	}
-}
-
-const (
-	// forgetLimit bounds the tenants looked at in one entry.
-	forgetLimit = 2000
-	// idleRecheck is when to look again at a tenant that is still ahead of its
-	// lane's floor.
-	idleRecheck = Instant(1e9)
-)
-
-// forgetIdle drops tenants that nothing distinguishes from new ones: no permit,
-// no entry, no pause of it or of a group, full buckets, and no tag above the floor.
-func (s *State) forgetIdle(p *pool) {
-	for range forgetLimit {
-		next, ok := p.idle.Min()
-		if !ok || next.at > s.t {
-			return
-		}
-		if t := next.tenant; t.ahead() {
-			s.setIdle(t, s.t+min(idleRecheck, math.MaxInt64-s.t))
-		} else {
-			s.forget(t)
-		}
-	}
-}
-
-// ahead says whether a tag of the tenant is above its floor.
-func (t *tenant) ahead() bool {
-	for _, d := range t.demands {
-		for c := range d.row.tags {
-			if d.row.tags[c] > d.lane.classes[c].floor {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (s *State) forget(t *tenant) {
-	s.setIdle(t, 0)
-	if t.pausedGroups > 0 {
-		s.forgetPausedGroups(t)
-	}
-	for _, d := range t.demands {
-		s.demands.Delete(d.row)
-	}
-	s.tenants.Delete(t.row)
-	t.pool.tenants.drop(t.id)
-	t.pool.named.Delete(t)
-	t.pool.countStranger(t, -1)
 }

@@ -26,13 +26,19 @@ func TestOneOffTenantsLeaveNothing(t *testing.T) {
 		}
 	}
 	want(t, "tenants known", s.tenants.Len(), tenants)
-	for range 2 * tenants / forgetLimit {
+	p := s.pools.byName("p")
+	for range tenants/forgetLimit + 1 {
 		s.wait(time.Second)
 	}
-	p := s.pools.byName("p")
+	want(t, "strangers once all are found idle", p.strangers, 0)
+	s.wait(spareTime)
+	want(t, "tenants known when some are forgotten", s.tenants.Len(), tenants-forgetLimit)
+	for range tenants/forgetLimit - 1 {
+		s.wait(0)
+	}
 	for what, n := range map[string]int{
 		"tenants": s.tenants.Len(), "demands": s.demands.Len(), "permits": s.permits.Len(), "holdings": s.holdings.Len(),
-		"tenants by name": p.tenants.len(), "strangers": int(p.strangers), "idle": p.idle.Len(), "expiries": p.expiries.Len(),
+		"tenants by name": p.tenants.len(), "strangers": int(p.strangers), "idle": p.idle.Len(), "spare": p.spare.Len(), "expiries": p.expiries.Len(),
 	} {
 		want(t, what, n, 0)
 	}
@@ -61,10 +67,10 @@ func TestTenantsAreKeptForAReason(t *testing.T) {
 	t.Run("a bucket that is not full yet", func(t *testing.T) {
 		s := tell(t, policy)
 		s.release(s.granted("a").Token)
-		s.wait(time.Hour - 1)
-		want(t, "known before it is full", known(s, "a"), true)
+		s.wait(time.Hour + spareTime - 1)
+		want(t, "known before it is full for long", known(s, "a"), true)
 		s.wait(1)
-		want(t, "known when it is full", known(s, "a"), false)
+		want(t, "known when it is", known(s, "a"), false)
 	})
 	t.Run("a pause", func(t *testing.T) {
 		s := tell(t, policy)
@@ -72,7 +78,7 @@ func TestTenantsAreKeptForAReason(t *testing.T) {
 		s.wait(1000 * time.Hour)
 		s.shed("a", Paused)
 		s.do(Pause{Pool: "p", Kind: TargetTenant, Name: "a", Resume: true})
-		s.wait(time.Second)
+		s.wait(spareTime + 1)
 		want(t, "known after resume", known(s, "a"), false)
 	})
 	t.Run("a dead entry", func(t *testing.T) {
@@ -82,7 +88,7 @@ func TestTenantsAreKeptForAReason(t *testing.T) {
 		s.wait(1000 * time.Hour)
 		want(t, "known", known(s, "a"), true)
 		s.do(Unschedule{Pool: "p", Tenant: "a", Key: "k"})
-		s.wait(time.Second)
+		s.wait(spareTime + 1)
 		want(t, "known once it is removed", known(s, "a"), false)
 	})
 }
@@ -119,4 +125,20 @@ func TestWhoLosesItsPlaceIsToldNoTime(t *testing.T) {
 	want(t, "comes back too late", s.shed("c", PoolRate).RetryAfter, Absent)
 	s.wait(time.Second)
 	s.shed("c", Cardinality)
+}
+
+// Whom the pool forgets before its tokens come is told when it may be new again.
+func TestWhoIsForgottenTillThenIsToldWhenItMayBeNew(t *testing.T) {
+	s := tell(t, PoolPolicy{
+		Buckets: []BucketPolicy{{Name: "b", Scope: ScopePool, Capacity: 1, Refill: 10, Period: 6 * time.Second}},
+		Limits:  LimitsPolicy{NewTenantsPerSecond: 1},
+	})
+	s.release(s.granted("a").Token)
+	s.wait(spareTime - time.Second/2)
+	s.granted("b")
+	want(t, "retry after", s.shed("a", PoolRate).RetryAfter, time.Second)
+	s.wait(999 * time.Millisecond)
+	s.shed("a", Cardinality)
+	s.wait(time.Millisecond)
+	s.granted("a")
 }

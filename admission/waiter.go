@@ -166,7 +166,7 @@ func (s *State) adoptWaiter(w *waiter, row *waiterRow) {
 	if w.job != nil {
 		w.job.waiters = append(w.job.waiters, w)
 	}
-	s.setIdle(t, 0)
+	s.setIdle(t, 0, false)
 	if w.attached() {
 		s.comeIn(w)
 	}

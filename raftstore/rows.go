@@ -26,7 +26,7 @@ func rowToStorage(row admission.Row) (*storagev1.Row, error) {
 		return &storagev1.Row{Kind: &storagev1.Row_Pool{Pool: poolRowToStorage(r)}}, nil
 	case admission.TenantRow:
 		return &storagev1.Row{Kind: &storagev1.Row_Tenant{Tenant: &storagev1.TenantRow{
-			Num: r.Num, Pool: r.Pool, Id: r.ID, Paused: r.Paused, IdleAt: int64(r.IdleAt),
+			Num: r.Num, Pool: r.Pool, Id: r.ID, Paused: r.Paused, IdleAt: int64(r.IdleAt), Spare: r.Spare,
 			Buckets: bucketsToStorage(r.Buckets),
 		}}}, nil
 	case admission.DemandRow:
@@ -82,7 +82,7 @@ func rowFromStorage(m *storagev1.Row) (admission.Row, error) {
 	case *storagev1.Row_Tenant:
 		t := k.Tenant
 		return admission.TenantRow{
-			Num: t.Num, Pool: t.Pool, ID: t.Id, Paused: t.Paused, IdleAt: admission.Instant(t.IdleAt),
+			Num: t.Num, Pool: t.Pool, ID: t.Id, Paused: t.Paused, IdleAt: admission.Instant(t.IdleAt), Spare: t.Spare,
 			Buckets: bucketsFromStorage(t.Buckets),
 		}, nil
 	case *storagev1.Row_Demand:

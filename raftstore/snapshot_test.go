@@ -109,7 +109,7 @@ func TestRowsSurviveStorage(t *testing.T) {
 			Lanes:   []admission.LaneRow{{Name: "l", Paused: true, Yielding: true, Floors: pair, Tops: pair, Shifts: pair}},
 		},
 		admission.PutRow{Pool: "p", Tenant: fullPolicy().Pools[0].Defaults},
-		admission.TenantRow{Num: 1, Pool: "p", ID: "t", Paused: true, IdleAt: 9, Buckets: []admission.BucketRow{bucket}},
+		admission.TenantRow{Num: 1, Pool: "p", ID: "t", Paused: true, IdleAt: 9, Spare: true, Buckets: []admission.BucketRow{bucket}},
 		admission.DemandRow{
 			Tenant: 1, Lane: "l", Tags: pair, Rems: pair, Weight: 3, Backlog: 4, Reported: 5, Lingers: 6,
 			Seats: [4]admission.SeatRow{{Seat: 4, Key: 3, Seq: 5, WakeAt: 6}, {Seat: 7, Key: 1, Seq: 8, WakeAt: 9}, {Seat: 1, Key: 9, Seq: 2, WakeAt: 3}, {Seat: 4, Key: 2, Seq: 5, WakeAt: 6}},

@@ -1226,7 +1226,9 @@ type Limits struct {
 	EntriesPerTenant *int64 `protobuf:"varint,2,opt,name=entries_per_tenant,json=entriesPerTenant,proto3,oneof" json:"entries_per_tenant,omitempty"`
 	// Tenants known at a time beyond those with an override or a row. Absent means
 	// 100,000. Beyond it requests of new tenants are shed with CARDINALITY, and
-	// Pause of one is LIMIT_REACHED.
+	// Pause of one is LIMIT_REACHED. A tenant that holds nothing, wants nothing, is
+	// not paused and whose buckets are full leaves its place to whoever needs it; as
+	// long as nobody does, it is known for 100 s more.
 	Tenants *int64 `protobuf:"varint,3,opt,name=tenants,proto3,oneof" json:"tenants,omitempty"`
 	// Request ids remembered. Absent means 1,000,000. Beyond it calls with a new
 	// id are shed with CARDINALITY. A NextDue counts as asked in the highest of its
@@ -1248,7 +1250,7 @@ type Limits struct {
 	// 10,000. Beyond it Pause answers LIMIT_REACHED.
 	PausedGroups *int64 `protobuf:"varint,9,opt,name=paused_groups,json=pausedGroups,proto3,oneof" json:"paused_groups,omitempty"`
 	// Tenants that may become known in a second, beyond those with an override or
-	// a row; as many at once. Absent means 1,000. Beyond it requests of new
+	// a row; as many at once. Who comes back while he is known is not new. Absent means 1,000. Beyond it requests of new
 	// tenants are shed with CARDINALITY and the time to wait.
 	NewTenantsPerSecond *int64 `protobuf:"varint,20,opt,name=new_tenants_per_second,json=newTenantsPerSecond,proto3,oneof" json:"new_tenants_per_second,omitempty"`
 	// Rows that PutTenants keeps. Absent means 100,000. Beyond it PutTenants is

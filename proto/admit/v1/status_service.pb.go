@@ -1545,7 +1545,7 @@ type PoolHealth struct {
 	Lanes []*LaneHealth `protobuf:"bytes,4,rep,name=lanes,proto3" json:"lanes,omitempty"`
 	// The buckets of scope POOL.
 	Buckets []*BucketHealth `protobuf:"bytes,5,rep,name=buckets,proto3" json:"buckets,omitempty"`
-	// Tenants that the pool knows at present.
+	// Tenants that the pool knows at present, with those that are idle.
 	Tenants int64 `protobuf:"varint,6,opt,name=tenants,proto3" json:"tenants,omitempty"`
 	// Entries in the index, dead ones aside.
 	Entries int64 `protobuf:"varint,7,opt,name=entries,proto3" json:"entries,omitempty"`

@@ -1093,8 +1093,10 @@ type TenantRow struct {
 	Paused bool `protobuf:"varint,4,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Its buckets, in the order of the pool's TENANT buckets.
 	Buckets []*BucketRow `protobuf:"bytes,5,rep,name=buckets,proto3" json:"buckets,omitempty"`
-	// Since when it has nothing, in cluster time.
-	IdleAt        int64 `protobuf:"varint,6,opt,name=idle_at,json=idleAt,proto3" json:"idle_at,omitempty"`
+	// From when on it has nothing that is its own, in cluster time; 0 while it has.
+	IdleAt int64 `protobuf:"varint,6,opt,name=idle_at,json=idleAt,proto3" json:"idle_at,omitempty"`
+	// Whether nothing tells it from a new tenant but that it was here.
+	Spare         bool `protobuf:"varint,7,opt,name=spare,proto3" json:"spare,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1169,6 +1171,13 @@ func (x *TenantRow) GetIdleAt() int64 {
 		return x.IdleAt
 	}
 	return 0
+}
+
+func (x *TenantRow) GetSpare() bool {
+	if x != nil {
+		return x.Spare
+	}
+	return false
 }
 
 // DemandRow is what a tenant wants in a lane.
@@ -2746,14 +2755,15 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x02at\x18\x04 \x01(\x03R\x02at\x12!\n" +
 	"\fpaused_until\x18\x05 \x01(\x03R\vpausedUntil\x12$\n" +
 	"\x0epaused_by_hand\x18\x06 \x01(\bR\fpausedByHand\x12\x1c\n" +
-	"\tthrottles\x18\a \x01(\rR\tthrottles\"\xa9\x01\n" +
+	"\tthrottles\x18\a \x01(\rR\tthrottles\"\xbf\x01\n" +
 	"\tTenantRow\x12\x10\n" +
 	"\x03num\x18\x01 \x01(\x04R\x03num\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\tR\x02id\x12\x16\n" +
 	"\x06paused\x18\x04 \x01(\bR\x06paused\x125\n" +
 	"\abuckets\x18\x05 \x03(\v2\x1b.admit.storage.v1.BucketRowR\abuckets\x12\x17\n" +
-	"\aidle_at\x18\x06 \x01(\x03R\x06idleAt\"\xf8\x01\n" +
+	"\aidle_at\x18\x06 \x01(\x03R\x06idleAt\x12\x14\n" +
+	"\x05spare\x18\a \x01(\bR\x05spare\"\xf8\x01\n" +
 	"\tDemandRow\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\x04R\x06tenant\x12\x12\n" +
 	"\x04lane\x18\x02 \x01(\tR\x04lane\x12\x12\n" +
