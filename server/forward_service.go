@@ -90,7 +90,8 @@ func (r *router) readPoint(ctx context.Context, leader *raftstore.NotLeaderError
 // dispatcher finds the handlers of forwarded calls. It is registered with what they
 // are, as a server of gRPC is, and passes that on to one.
 type dispatcher struct {
-	server *grpc.Server
+	server  *grpc.Server
+	limiter *limiter
 	// around goes round each handler.
 	around  grpc.UnaryServerInterceptor
 	codec   encoding.CodecV2
@@ -102,9 +103,9 @@ type boundMethod struct {
 	grpc.MethodDesc
 }
 
-func newDispatcher(g *grpc.Server, log *slog.Logger) *dispatcher {
+func newDispatcher(g *grpc.Server, limiter *limiter, log *slog.Logger) *dispatcher {
 	return &dispatcher{
-		server: g, around: aroundForwarded(log), codec: newMarkingCodec(), methods: make(map[string]boundMethod),
+		server: g, limiter: limiter, around: aroundForwarded(log), codec: newMarkingCodec(), methods: make(map[string]boundMethod),
 	}
 }
 
@@ -113,7 +114,7 @@ func (d *dispatcher) RegisterService(desc *grpc.ServiceDesc, service any) {
 	for _, m := range desc.Methods {
 		d.methods["/"+desc.ServiceName+"/"+m.MethodName] = boundMethod{service, m}
 	}
-	d.server.RegisterService(desc, service)
+	d.server.RegisterService(d.limiter.around(desc), service)
 }
 
 type forwardedKey struct{}

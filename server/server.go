@@ -63,18 +63,19 @@ type Options struct {
 // New returns a server over a store. Its metrics go to reg; it is an error if
 // reg has them already.
 func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer) (*Server, error) {
+	drain, gate, limiter := newDrain(), checkpoint{opts.Guard}, newLimiter()
 	calls, decisions, sessions, forwards := newCallMetrics(), newMetrics(), newSessionMetrics(), forward.NewMetrics()
-	collectors := slices.Concat(calls.collectors(), decisions.collectors(), sessions.collectors(), forwards.Collectors(),
+	collectors := slices.Concat(calls.collectors(), decisions.collectors(), sessions.collectors(), forwards.Collectors(), limiter.collectors(),
 		[]prometheus.Collector{newStateCollector(store)})
 	if err := register(reg, collectors...); err != nil {
 		return nil, err
 	}
-	drain, gate := newDrain(), checkpoint{opts.Guard}
 	router := &router{store: store, drain: drain}
 	around := &around{log: callLog{log}, calls: calls, drain: drain, gate: gate, router: router}
-	g := grpc.NewServer(slices.Concat(transportLimits(), encryption(opts.TLS), around.options())...)
+	g := grpc.NewServer(slices.Concat(transportLimits(), encryption(opts.TLS), around.options(),
+		[]grpc.ServerOption{grpc.InTapHandle(limiter.enter)})...)
 	s := &Server{grpc: g, drain: drain, router: router}
-	api, reads := newDispatcher(g, log), reads{store, router}
+	api, reads := newDispatcher(g, limiter, log), reads{store, router}
 	admitv1.RegisterAdmissionServiceServer(api, &admissionService{store: store, metrics: decisions, drain: drain})
 	admitv1alpha1.RegisterSessionServiceServer(api, &sessionService{
 		store: store, router: router, metrics: decisions, counts: sessions, drain: drain, log: log,
@@ -130,7 +131,7 @@ func register(reg prometheus.Registerer, collectors ...prometheus.Collector) err
 
 // Serve answers calls on l until Stop, and then returns nil. It closes l.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.grpc.Serve(l); err != nil {
+	if err := s.grpc.Serve(countedListener{l}); err != nil {
 		return fmt.Errorf("serve gRPC on %s: %w", l.Addr(), err)
 	}
 	return nil

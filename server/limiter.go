@@ -1,0 +1,192 @@
+package server
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/tap"
+
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	"github.com/admitd/admit/raftstore"
+)
+
+// limiter refuses calls while more are under way than are answered in crowdedTime. It
+// does so when a call's headers are there, before anything else of it is looked at: who
+// is asked for too much must spend next to nothing on what it can't do, or it does
+// nothing else. What frees room is never refused. Nor is the call of a connection that
+// has less than its equal part under way: who sends little does not pay for who floods.
+//
+// A call that waits, for work or in line, is not under way: it costs nothing meanwhile,
+// and there are other limits to those.
+type limiter struct {
+	// kinds are the methods that are counted, by full name; of Serve on read only.
+	kinds map[string]callKind
+	// open are the calls under way, busy the connections that have any.
+	open, busy atomic.Int64
+	span       atomic.Pointer[span]
+	refused    prometheus.Counter
+	refusal    error
+}
+
+// callKind says what happens to a method's calls where there are too many.
+type callKind uint8
+
+const (
+	uncounted callKind = iota
+	counted
+	refusable
+)
+
+const (
+	// crowdedTime is about how long a call is under way at most.
+	crowdedTime = 100 * time.Millisecond
+	// alwaysOpen is how many calls may be under way, however slowly they are answered: as
+	// many as a connection can have.
+	alwaysOpen = maxStreams
+)
+
+// span is a time of at least crowdedTime.
+type span struct {
+	began    time.Time
+	answered atomic.Int64
+	// most is how many calls may be under way.
+	most int64
+}
+
+func newLimiter() *limiter {
+	l := &limiter{
+		kinds: make(map[string]callKind),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "admit_calls_refused_total", Help: "Calls refused because too many were under way.",
+		}),
+		refusal: statusError(&raftstore.OverloadedError{Queue: "calls", RetryAfter: crowdedTime}, true),
+	}
+	l.span.Store(&span{began: time.Now(), most: alwaysOpen})
+	return l
+}
+
+func (l *limiter) collectors() []prometheus.Collector {
+	return []prometheus.Collector{l.refused, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "admit_calls_open", Help: "Calls under way, those aside that wait for work or in line.",
+	}, func() float64 { return float64(l.open.Load()) })}
+}
+
+// kindOf says what happens to a method's calls. What operators need is not counted.
+func kindOf(service, method string) callKind {
+	switch service {
+	case admitv1.AdmissionService_ServiceDesc.ServiceName:
+		switch method {
+		case "Renew", "Release", "BatchRelease":
+			return counted
+		}
+		return refusable
+	case admitv1.DueWorkService_ServiceDesc.ServiceName, admitv1.StatusService_ServiceDesc.ServiceName:
+		return refusable
+	}
+	return uncounted
+}
+
+// around returns the service with its calls leaving the limiter when they end.
+func (l *limiter) around(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
+	out := *desc
+	out.Methods = slices.Clone(desc.Methods)
+	for i := range out.Methods {
+		m := &out.Methods[i]
+		kind, handler := kindOf(desc.ServiceName, m.MethodName), m.Handler
+		if kind == uncounted {
+			continue
+		}
+		l.kinds["/"+desc.ServiceName+"/"+m.MethodName] = kind
+		m.Handler = func(srv any, ctx context.Context, dec func(any) error, around grpc.UnaryServerInterceptor) (any, error) {
+			defer leave(ctx)
+			return handler(srv, ctx, dec, around)
+		}
+	}
+	return &out
+}
+
+// enter lets a call in whose headers have come, or refuses it.
+func (l *limiter) enter(ctx context.Context, call *tap.Info) (context.Context, error) {
+	kind := l.kinds[call.FullMethodName]
+	if kind == uncounted || ctx.Err() != nil { // what has ended already gets no handler
+		return ctx, nil
+	}
+	p, _ := peer.FromContext(ctx)
+	from, ok := p.Addr.(*origin)
+	if !ok {
+		return ctx, nil
+	}
+	if most := l.most(time.Now()); kind == refusable && l.open.Load() >= most && from.open.Load()*max(l.busy.Load(), 1) >= most {
+		l.refused.Inc()
+		return nil, l.refusal
+	}
+	l.open.Add(1)
+	if from.open.Add(1) == 1 {
+		l.busy.Add(1)
+	}
+	return context.WithValue(ctx, ticketKey{}, &ticket{limiter: l, from: from}), nil
+}
+
+// most is how many calls may be under way now.
+func (l *limiter) most(now time.Time) int64 {
+	s := l.span.Load()
+	long := now.Sub(s.began)
+	if long < crowdedTime {
+		return s.most
+	}
+	answered := float64(s.answered.Load()) * float64(crowdedTime) / float64(long)
+	l.span.CompareAndSwap(s, &span{began: now, most: max(alwaysOpen, int64(answered))})
+	return l.span.Load().most
+}
+
+// ticket is a call that was let in.
+type ticket struct {
+	limiter *limiter
+	from    *origin
+	left    atomic.Bool
+}
+
+type ticketKey struct{}
+
+// leave says that a call is over, or begins to wait. It may be said again.
+func leave(ctx context.Context) {
+	e, ok := ctx.Value(ticketKey{}).(*ticket)
+	if !ok || e.left.Swap(true) {
+		return
+	}
+	e.limiter.open.Add(-1)
+	e.limiter.span.Load().answered.Add(1)
+	if e.from.open.Add(-1) == 0 {
+		e.limiter.busy.Add(-1)
+	}
+}
+
+// origin is the other side of a connection, with the calls that it has under way.
+type origin struct {
+	net.Addr
+	open atomic.Int64
+}
+
+// countedListener has connections come from origins.
+type countedListener struct{ net.Listener }
+
+func (l countedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &countedConn{conn, &origin{Addr: conn.RemoteAddr()}}, nil
+}
+
+type countedConn struct {
+	net.Conn
+	from *origin
+}
+
+func (c *countedConn) RemoteAddr() net.Addr { return c.from }

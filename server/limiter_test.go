@@ -1,0 +1,132 @@
+package server
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/tap"
+
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+)
+
+// door is a limiter as connections meet it.
+type door struct {
+	*limiter
+	t *testing.T
+}
+
+func newDoor(t *testing.T) *door {
+	l := newLimiter()
+	for _, desc := range []*grpc.ServiceDesc{&admitv1.AdmissionService_ServiceDesc, &admitv1.PolicyService_ServiceDesc} {
+		l.around(desc)
+	}
+	return &door{l, t}
+}
+
+// call has a call come over a connection.
+func (d *door) call(from *origin, method string) (context.Context, error) {
+	ctx := peer.NewContext(d.t.Context(), &peer.Peer{Addr: from})
+	return d.enter(ctx, &tap.Info{FullMethodName: method})
+}
+
+// fill has so many Acquires come, of which none is refused.
+func (d *door) fill(from *origin, calls int) (under []context.Context) {
+	d.t.Helper()
+	for range calls {
+		ctx, err := d.call(from, admitv1.AdmissionService_Acquire_FullMethodName)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		under = append(under, ctx)
+	}
+	return under
+}
+
+func aConnection() *origin { return &origin{Addr: &net.TCPAddr{}} }
+
+func TestTooManyCallsAreRefusedThatTakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // no time passes
+		d, flood, quiet := newDoor(t), aConnection(), aConnection()
+		under := d.fill(flood, alwaysOpen)
+		for method, refused := range map[string]bool{
+			admitv1.AdmissionService_Acquire_FullMethodName:      true,
+			admitv1.AdmissionService_NextDue_FullMethodName:      true,
+			admitv1.AdmissionService_Renew_FullMethodName:        false,
+			admitv1.AdmissionService_Release_FullMethodName:      false,
+			admitv1.AdmissionService_BatchRelease_FullMethodName: false,
+			admitv1.PolicyService_ApplyPolicy_FullMethodName:     false,
+		} {
+			ctx, err := d.call(flood, method)
+			if (err != nil) != refused {
+				t.Errorf("%s: %v", method, err)
+			}
+			if err == nil {
+				leave(ctx)
+				continue
+			}
+			if got := tell(t, err); got.code != codes.ResourceExhausted || got.reason != "OVERLOADED" || got.retry != crowdedTime {
+				t.Errorf("%s is told %+v", method, got)
+			}
+		}
+		d.fill(quiet, 1) // it has less than its part
+		leave(under[0])
+		leave(under[0]) // counts once
+		leave(under[1])
+		d.fill(flood, 1)
+		if _, err := d.call(flood, admitv1.AdmissionService_Acquire_FullMethodName); err == nil {
+			t.Error("a call more than may be under way was let in")
+		}
+	})
+}
+
+func TestMoreCallsAreUnderWayWhereMoreAreAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, from := newDoor(t), aConnection()
+		for range 5 * alwaysOpen {
+			for _, ctx := range d.fill(from, 1) {
+				leave(ctx)
+			}
+		}
+		time.Sleep(2 * crowdedTime) // in the bubble: what is answered in half of it may be under way
+		if got := d.most(time.Now()); got != 5*alwaysOpen/2 {
+			t.Errorf("%d may be under way, want %d", got, 5*alwaysOpen/2)
+		}
+		time.Sleep(crowdedTime)
+		if got := d.most(time.Now()); got != alwaysOpen {
+			t.Errorf("%d may be under way after a quiet time, want %d", got, alwaysOpen)
+		}
+	})
+}
+
+// A poll that is parked is not under way, and no call is that has ended, well or not.
+func TestCallsLeaveWhenTheyWaitAndWhenTheyEnd(t *testing.T) {
+	store := newFakeStore()
+	store.park = make(chan struct{})
+	h := start(t, store)
+	ctx, cancel := context.WithCancel(soon(t))
+	polled := make(chan error, 1)
+	go func() {
+		_, err := h.NextDue(ctx, &admitv1.NextDueRequest{Pool: "p"})
+		polled <- err
+	}()
+	<-store.park
+	if got := gauge(t, h, "admit_calls_open"); got != 0 {
+		t.Errorf("%v calls are under way while a poll is parked", got)
+	}
+	if _, err := h.Acquire(soon(t), &admitv1.AcquireRequest{}); err == nil {
+		t.Error("an empty Acquire was answered")
+	}
+	if got := gauge(t, h, "admit_calls_open"); got != 0 {
+		t.Errorf("%v calls are under way after one that failed", got)
+	}
+	cancel()
+	if err := <-polled; err == nil {
+		t.Error("a poll that was given up was answered")
+	}
+}
