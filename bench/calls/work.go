@@ -26,46 +26,62 @@ const releaseWithin = 10 * time.Second
 // streams is how many calls at most share a connection: less than a node takes on one.
 const streams = 512
 
-// Work opens callers that take a permit for a tenant and give it back, both as one
-// request, and wait no longer for the permit than within. An empty tenant means a
-// hundred of them.
-func Work(at Target, asTenant string, within time.Duration, releases *Releases) system.Open {
+// Work opens callers that take size permits for a tenant with one call and give them
+// back with another, all as size requests, and wait no longer for the permits than within.
+// An empty tenant means a hundred of them.
+func Work(at Target, asTenant string, size int, within time.Duration, releases *Releases) system.Open {
 	return func(_ context.Context, callers int) (system.Operation, error) {
 		c, err := dialOften(at(), (callers+streams-1)/streams)
-		return &work{clients: c, tenant: asTenant, within: within, releases: releases}, err
+		return &work{clients: c, tenant: asTenant, size: size, within: within, releases: releases}, err
 	}
 }
 
 type work struct {
 	*clients
 	tenant   string
+	size     int
 	within   time.Duration
 	releases *Releases
 }
 
 func (o *work) Do(ctx context.Context, caller int) (int, error) {
-	req := &admitv1.AcquireRequest{Pool: Wide, Tenant: o.tenant}
-	if req.Tenant == "" {
-		req.Tenant = tenant(caller)
+	as := o.tenant
+	if as == "" {
+		as = tenant(caller)
 	}
-	soon, cancel := context.WithTimeout(ctx, o.within)
-	resp, err := o.of(caller).Acquire(soon, req)
-	cancel()
+	tokens, err := o.acquire(ctx, caller, as)
 	if err != nil {
 		if status.Code(err) == codes.ResourceExhausted {
 			o.releases.acquiresRefused.Add(1)
 		}
 		return 0, err
 	}
-	p, err := granted(resp)
-	if err != nil {
-		return 0, err
-	}
 	later, cancel := context.WithTimeout(ctx, releaseWithin)
 	defer cancel()
-	_, err = o.of(caller).Release(later, &admitv1.ReleaseRequest{Token: p.GetToken()})
-	if status.Code(err) == codes.ResourceExhausted {
+	if err = giveBack(later, o.of(caller), tokens); status.Code(err) == codes.ResourceExhausted {
 		o.releases.refused.Add(1)
 	}
-	return 1, err
+	return o.size, err
+}
+
+// acquire returns the tokens of the permits.
+func (o *work) acquire(ctx context.Context, caller int, as string) (tokens []string, err error) {
+	soon, cancel := context.WithTimeout(ctx, o.within)
+	defer cancel()
+	req := &admitv1.BatchAcquireRequest{}
+	for range o.size {
+		req.Requests = append(req.Requests, &admitv1.AcquireRequest{Pool: Wide, Tenant: as})
+	}
+	resp, err := o.of(caller).BatchAcquire(soon, req)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range resp.GetResults() {
+		p, err := granted(r.GetResponse())
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, p.GetToken())
+	}
+	return tokens, nil
 }

@@ -25,6 +25,9 @@ const (
 	times = 3
 	// callers find out what that is.
 	callers = 256
+	// size is how many permits a caller takes at once: so many that to ask for them costs
+	// a core less than to decide on them, or nobody could ask for three times as much.
+	size = 16
 	// within is how long a caller waits for a permit.
 	within = 500 * time.Millisecond
 	// mostCallers bounds the calls under way.
@@ -67,20 +70,20 @@ func Measure(ctx context.Context, p *run.Plan, s system.System, at calls.Target)
 func measure(ctx context.Context, p *run.Plan, s system.System, at calls.Target) (round, error) {
 	var r round
 	counts := &calls.Releases{}
-	busy := calls.Work(at, "", within, counts)
+	busy := calls.Work(at, "", size, within, counts)
 	peak, quietPeak, err := beside(ctx, p, s, at, busy, callers, load.Closed{Callers: callers, For: p.For})
 	if err != nil {
 		return r, fmt.Errorf("find out how much it can do: %w", err)
 	}
 	r.peak, r.quietPeak = peak.Rate(), quietPeak
-	rate := times * r.peak
+	rate := times * r.peak / size
 	many := min(int(rate*within.Seconds()), mostCallers)
 	over, quietOver, err := beside(ctx, p, s, at, busy, many, load.Open{Rate: rate, Callers: many, For: p.For})
 	if err != nil {
 		return r, fmt.Errorf("offer too much: %w", err)
 	}
 	ended := time.Now().Add(p.For - time.Duration(over.Seconds*float64(time.Second))) // the rest was waiting for answers
-	r.offered = float64(over.Calls+over.Failed) / over.Seconds
+	r.offered = float64(size*(over.Calls+over.Failed)) / over.Seconds
 	r.goodput, r.quietOver = over.Rate(), quietOver
 	r.releasesRefused, r.acquiresRefused = counts.Refused()
 	r.recovery, err = recovered(ctx, at, r.quietPeak, ended)
@@ -94,7 +97,7 @@ func beside(ctx context.Context, p *run.Plan, s system.System, at calls.Target, 
 	if err != nil {
 		return result.Sample{}, 0, err
 	}
-	alone, err := calls.Work(at, quiet, recoveryLimit, &calls.Releases{})(ctx, callers)
+	alone, err := calls.Work(at, quiet, 1, recoveryLimit, &calls.Releases{})(ctx, callers)
 	if err != nil {
 		return result.Sample{}, 0, errors.Join(err, op.Close())
 	}
@@ -114,7 +117,7 @@ const inTime = 20
 // recovered returns how long after ended the calls of one caller begin to be as fast
 // as they were at the peak.
 func recovered(ctx context.Context, at calls.Target, usual time.Duration, ended time.Time) (time.Duration, error) {
-	op, err := calls.Work(at, quiet, recoveryLimit, &calls.Releases{})(ctx, 1)
+	op, err := calls.Work(at, quiet, 1, recoveryLimit, &calls.Releases{})(ctx, 1)
 	if err != nil {
 		return 0, err
 	}

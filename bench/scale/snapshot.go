@@ -62,7 +62,7 @@ func besideSnapshot(ctx context.Context, n Node, large *calls.Large) (load.Outco
 			return load.Outcome{}, err
 		}
 	}
-	op, err := calls.Work(n.Target, "", patience, &calls.Releases{})(ctx, rate)
+	op, err := calls.Work(n.Target, "", 1, patience, &calls.Releases{})(ctx, rate)
 	if err != nil {
 		return load.Outcome{}, err
 	}

@@ -59,7 +59,7 @@ func stalls(ctx context.Context, p *run.Plan, n Node) ([]result.Fact, error) {
 
 // beside returns the 99th percentile of calls while something happens.
 func beside(ctx context.Context, p *run.Plan, n Node, does func(context.Context) error) (time.Duration, error) {
-	op, err := calls.Work(n.Target, "", patience, &calls.Releases{})(ctx, rate)
+	op, err := calls.Work(n.Target, "", 1, patience, &calls.Releases{})(ctx, rate)
 	if err != nil {
 		return 0, err
 	}
