@@ -45,6 +45,11 @@ type Server struct {
 	health *healthReporter
 	drain  *drain
 	router *router
+
+	// For calls over HTTP.
+	api       *dispatcher
+	around    *around
+	httpCalls *prometheus.CounterVec
 }
 
 // Options are what depends on where a server runs.
@@ -64,9 +69,10 @@ type Options struct {
 // reg has them already.
 func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer) (*Server, error) {
 	drain, gate, limiter := newDrain(), checkpoint{opts.Guard}, newLimiter()
-	calls, decisions, sessions, forwards := newCallMetrics(), newMetrics(), newSessionMetrics(), forward.NewMetrics()
+	calls, decisions, sessions := newCallMetrics(), newMetrics(), newSessionMetrics()
+	forwards, overHTTP := forward.NewMetrics(), newHTTPCounter()
 	collectors := slices.Concat(calls.collectors(), decisions.collectors(), sessions.collectors(), forwards.Collectors(), limiter.collectors(),
-		[]prometheus.Collector{newStateCollector(store)})
+		[]prometheus.Collector{overHTTP, newStateCollector(store)})
 	if err := register(reg, collectors...); err != nil {
 		return nil, err
 	}
@@ -74,8 +80,8 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	around := &around{log: callLog{log}, calls: calls, drain: drain, gate: gate, router: router}
 	g := grpc.NewServer(slices.Concat(transportLimits(), encryption(opts.TLS), around.options(),
 		[]grpc.ServerOption{grpc.InTapHandle(limiter.enter)})...)
-	s := &Server{grpc: g, drain: drain, router: router}
 	api, reads := newDispatcher(g, limiter, log), reads{store, router}
+	s := &Server{grpc: g, drain: drain, router: router, api: api, around: around, httpCalls: overHTTP}
 	admitv1.RegisterAdmissionServiceServer(api, &admissionService{store: store, metrics: decisions, drain: drain})
 	admitv1alpha1.RegisterSessionServiceServer(api, &sessionService{
 		store: store, router: router, metrics: decisions, counts: sessions, drain: drain, log: log,

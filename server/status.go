@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/protoadapt"
 
 	"github.com/admitd/admit/admission"
@@ -84,6 +86,8 @@ func newStatus(err error, retrySafe bool) *status.Status {
 		return overloadedStatus(retryLater)
 	case errors.Is(err, forward.ErrTooLarge):
 		return status.New(codes.ResourceExhausted, "the request is too large; nothing was changed")
+	case errors.Is(err, errLongAnswer):
+		return status.New(codes.ResourceExhausted, errLongAnswer.Error())
 	case errors.Is(err, errNoNode):
 		return status.New(codes.PermissionDenied, errNoNode.Error())
 	case errors.Is(err, errNoMethod):
@@ -172,6 +176,34 @@ func build(code codes.Code, reason admitv1.ErrorReason, message string, metadata
 		return st
 	}
 	return full
+}
+
+// httpFailure is the answer to a call over HTTP that failed.
+func httpFailure(err error) (code int, body []byte) {
+	st := status.Convert(err)
+	body, _ = protojson.Marshal(st.Proto()) // the details are all our own
+	return httpCode(st.Code()), body
+}
+
+func httpCode(code codes.Code) int {
+	switch code {
+	case codes.InvalidArgument, codes.FailedPrecondition:
+		return http.StatusBadRequest
+	case codes.Unauthenticated:
+		return http.StatusUnauthorized
+	case codes.PermissionDenied:
+		return http.StatusForbidden
+	case codes.NotFound:
+		return http.StatusNotFound
+	case codes.ResourceExhausted:
+		return http.StatusTooManyRequests
+	case codes.Unavailable, codes.Canceled:
+		return http.StatusServiceUnavailable
+	case codes.DeadlineExceeded:
+		return http.StatusGatewayTimeout
+	default:
+		return http.StatusInternalServerError
+	}
 }
 
 // ending is what the log says of how a call ended, and how loudly.

@@ -153,7 +153,7 @@ func (n *Node) Addr() string {
 	return n.addr
 }
 
-// HTTPAddr is where the node serves metrics at present.
+// HTTPAddr is where the node serves the page and metrics at present.
 func (n *Node) HTTPAddr() string { return loggedAddr(n.log, n.logged, "http_addr") }
 
 // Dial returns a client that follows the node across restarts. It is closed at

@@ -54,6 +54,7 @@ var layers = []layer{
 		may: []string{"./admission"}},
 	{pkg: "./internal/archtest", why: "it looks at the packages from outside"},
 	{pkg: "./internal/pagepart", why: leafWhy},
+	{pkg: "./internal/page", why: leafWhy},
 	{pkg: "./internal/benchmarks", why: "it runs the core's benchmarks from outside",
 		may: []string{"./internal/pagepart"}},
 	{pkg: "./internal/mutants", why: "it breaks the core's sources from outside"},

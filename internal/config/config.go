@@ -18,7 +18,7 @@ type Config struct {
 	Data string `yaml:"data"`
 	// GRPCAddr is where the API is served, as host:port; port 0 takes a free one.
 	GRPCAddr string `yaml:"grpc_addr"`
-	// HTTPAddr is where /metrics, /healthz and /readyz are served.
+	// HTTPAddr is where the page, /metrics, /healthz and /readyz are served.
 	HTTPAddr string `yaml:"http_addr"`
 	// Profiles has the HTTP side serve /debug/pprof too, to whom it serves /metrics.
 	Profiles bool `yaml:"profiles"`

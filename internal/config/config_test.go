@@ -134,6 +134,8 @@ func TestSettingsCoverConfig(t *testing.T) {
 			v = "7s"
 		case s.key == "bootstrap_expect":
 			v = "7"
+		case s.key == "profiles":
+			v = "true"
 		}
 		if err := s.set(&cfg, v); err != nil {
 			t.Fatal(err)

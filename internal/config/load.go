@@ -26,7 +26,7 @@ type setting struct {
 var settings = []setting{
 	text("data", "directory of the log and the snapshots", func(c *Config) *string { return &c.Data }),
 	text("grpc_addr", "where the gRPC API is served", func(c *Config) *string { return &c.GRPCAddr }),
-	text("http_addr", "where /metrics, /healthz and /readyz are served", func(c *Config) *string { return &c.HTTPAddr }),
+	text("http_addr", "where the page, /metrics, /healthz and /readyz are served", func(c *Config) *string { return &c.HTTPAddr }),
 	choice("profiles", "whether /debug/pprof is served beside /metrics", func(c *Config) *bool { return &c.Profiles }),
 	text("policy_file", "policy to apply at the first start (default a sample)", func(c *Config) *string { return &c.PolicyFile }),
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/admitd/admit/internal/page"
 	"github.com/admitd/admit/server"
 )
 
@@ -22,7 +23,8 @@ import (
 //   - /debug/pprof for the same callers, where it is wanted,
 //   - /healthz: the process answers,
 //   - /readyz: the node decides, or has the leader decide; 503 before that and once
-//     it drains.
+//     it drains,
+//   - /, the page, and /api/, what it reads: for those alone who may call the API.
 func (n *Node) serveHTTP(context.Context) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", n.guarded(promhttp.HandlerFor(n.reg, promhttp.HandlerOpts{
@@ -34,6 +36,8 @@ func (n *Node) serveHTTP(context.Context) error {
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", n.readyz)
+	mux.Handle("/", page.Handler())
+	mux.Handle("/api/", http.StripPrefix("/api", http.HandlerFunc(n.serveAPI)))
 	srv := &http.Server{
 		Handler:           mux,
 		ErrorLog:          slog.NewLogLogger(n.log.Handler(), slog.LevelWarn),
@@ -79,6 +83,16 @@ func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 	default:
 		say(w, http.StatusOK, "ready")
 	}
+}
+
+// serveAPI answers the API's reads once there is one.
+func (n *Node) serveAPI(w http.ResponseWriter, r *http.Request) {
+	api := n.api.Load()
+	if api == nil {
+		say(w, http.StatusServiceUnavailable, "the node is starting")
+		return
+	}
+	(*api).ServeHTTP(w, r)
 }
 
 // guarded lets only callers through who are known.

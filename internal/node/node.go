@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,8 @@ type Node struct {
 	security security
 	store    *raftstore.Store
 	server   *server.Server
+	// api answers reads over HTTP, once it is there.
+	api atomic.Pointer[http.Handler]
 
 	grpcListener net.Listener
 	httpListener net.Listener
@@ -146,6 +149,8 @@ func (n *Node) serveGRPC(context.Context) (err error) {
 	if n.server, err = server.New(n.store, opts, n.log, n.reg); err != nil {
 		return err
 	}
+	overHTTP := n.server.HTTP(n.security.watchers)
+	n.api.Store(&overHTTP)
 	n.onStop(n.server.Stop)
 	n.onStop(n.store.HandOver)
 	n.watch("gRPC server", func() error { return n.server.Serve(n.grpcListener) })

@@ -129,7 +129,18 @@ func TestTheHTTPSideTellsWhatIsTrue(t *testing.T) {
 	if code, body := get(t, n, "/metrics"); code != http.StatusOK || !strings.Contains(body, `admit_permits_active{lane="marketing",pool="email"} 0`) {
 		t.Errorf("got %d %s", code, body)
 	}
-	for _, path := range []string{"/", "/debug/pprof/"} {
+	if code, body := get(t, n, "/"); code != http.StatusOK || !strings.Contains(body, "<title>admit</title>") {
+		t.Errorf("got %d %s", code, body)
+	}
+	asked, err := http.Post("http://"+n.HTTPAddr()+"/api/admit.v1.StatusService/QueueHealth", "application/json", strings.NewReader(`{"pool": "email"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asked.Body.Close()
+	if answer, err := io.ReadAll(asked.Body); err != nil || asked.StatusCode != http.StatusOK || !strings.Contains(string(answer), `"marketing"`) {
+		t.Errorf("got %d %s, %v", asked.StatusCode, answer, err)
+	}
+	for _, path := range []string{"/other", "/api/", "/debug/pprof/"} {
 		if code, _ := get(t, n, path); code != http.StatusNotFound {
 			t.Errorf("got %d of %s", code, path)
 		}

@@ -117,6 +117,9 @@ func TestCallersProveWhoTheyAre(t *testing.T) {
 			if got := fetchMetrics(t, n, k.caller(t, c.cert), c.token); (got == http.StatusOK) != (c.want == codes.OK) {
 				t.Errorf("the metrics answer %d", got)
 			}
+			if got := askOverHTTP(t, n, k.caller(t, c.cert), c.token); (got == http.StatusOK) != (c.want == codes.OK) {
+				t.Errorf("the API answers %d over HTTP", got)
+			}
 		})
 	}
 	t.Run("a stranger's certificate", func(t *testing.T) {
@@ -134,6 +137,27 @@ func TestCallersProveWhoTheyAre(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// askOverHTTP returns the status with which a node answers who reads over HTTP.
+func askOverHTTP(t *testing.T, n *Node, caller *tls.Config, token string) int {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: caller, DisableKeepAlives: true}}
+	url := "https://" + n.HTTPAddr() + "/api/admit.v1.StatusService/QueueHealth"
+	req, err := http.NewRequestWithContext(soon(t), http.MethodPost, url, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
 }
 
 // fetchMetrics returns the status with which a node answers who wants its metrics.
