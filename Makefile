@@ -76,6 +76,10 @@ fuzz: ## run each fuzz test for FUZZTIME (10s)
 bench: ## run the benchmarks, those of benchmarks aside
 	go test -run '^$$' -bench . -skip '^BenchmarkCost|^BenchmarkLongest' -benchmem $(FAST)
 
+.PHONY: bench-check
+bench-check: ## fail if the core allocates more or less than its baseline has
+	go run ./internal/benchcheck
+
 .PHONY: benchmarks
 benchmarks: ## measure what the core costs and write it into docs/benchmarks.md (wants an idle machine)
 	go run ./internal/benchmarks
