@@ -57,6 +57,7 @@ var layers = []layer{
 	{pkg: "./internal/page", why: leafWhy},
 	{pkg: "./internal/benchmarks", why: "it runs the core's benchmarks from outside",
 		may: []string{"./internal/pagepart"}},
+	{pkg: "./internal/benchcheck", why: "it runs the core's benchmarks from outside"},
 	{pkg: "./internal/mutants", why: "it breaks the core's sources from outside"},
 	{pkg: "./internal/nightly", why: "it runs the core's tests from outside"},
 
