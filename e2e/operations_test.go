@@ -33,6 +33,7 @@ func TestTheOperationsPageIsTrue(t *testing.T) {
 
 // operator does what the page says.
 type operator struct {
+	page          string // the file in docs
 	dir, machines string
 	ports         string // the first two digits of all ports, in place of 74
 	shell         *terminal
@@ -41,7 +42,7 @@ type operator struct {
 func newOperator(t *testing.T) *operator {
 	t.Helper()
 	dir := harness.Folder(t)
-	o := &operator{dir: filepath.Join(dir, "here"), machines: filepath.Join(dir, "machines"), ports: freePorts(t)}
+	o := &operator{page: "operations.md", dir: filepath.Join(dir, "here"), machines: filepath.Join(dir, "machines"), ports: freePorts(t)}
 	tools := filepath.Join(dir, "tools")
 	for _, d := range []string{o.dir, o.machines, tools} {
 		if err := os.Mkdir(d, 0o700); err != nil {
@@ -107,7 +108,7 @@ func (o *operator) follow(t *testing.T, b block) {
 			o.enter(t, c)
 		}
 	default:
-		t.Errorf("operations.md:%d: nobody knows how to try this block", b.line)
+		t.Errorf("%s:%d: nobody knows how to try this block", o.page, b.line)
 	}
 }
 
@@ -124,7 +125,7 @@ func (o *operator) enter(t *testing.T, c command) {
 		got[i] = shape(got[i])
 	}
 	if code != 0 || strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Fatalf("operations.md:%d: $ %s\nends with %d; want:\n%s\ngot:\n%s", c.line, c.text, code,
+		t.Fatalf("%s:%d: $ %s\nends with %d; want:\n%s\ngot:\n%s", o.page, c.line, c.text, code,
 			strings.Join(want, "\n"), strings.Join(got, "\n"))
 	}
 }

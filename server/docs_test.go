@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
@@ -34,5 +35,22 @@ func TestEveryReasonIsDocumented(t *testing.T) {
 		if !strings.EqualFold(documented, c.want.code.String()) {
 			t.Errorf("%s is %s, documented as %s", c.want.reason, c.want.code, statuses[c.want.reason])
 		}
+	}
+}
+
+// And one for each reason of what is held, in the order in which they apply.
+func TestEveryReasonOfWhatIsHeldIsDocumented(t *testing.T) {
+	data, err := os.ReadFile("../docs/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(data), "## Why something is held")
+	last := -1
+	for r := admission.NeverGrantable; r.String() != "UNKNOWN"; r++ {
+		at := strings.Index(table, "\n| `"+r.String()+"` |")
+		if at < last || at < 0 {
+			t.Errorf("%s has no row where it belongs", r)
+		}
+		last = max(last, at)
 	}
 }
