@@ -11,8 +11,9 @@ FAST     := $$(go list ./... | grep -v /e2e)
 all: generate lint build test ## generate, lint, build and test
 
 .PHONY: generate
-generate: ## write the Go code of proto/, and what the API promises from now on if it breaks no promise
+generate: ## write the Go code of proto/ and the schema of policies, and what the API promises from now on if it breaks no promise
 	$(TOOL) buf generate
+	go generate ./internal/policy
 	@$(MAKE) --no-print-directory breaking promise
 
 # What the API promises lies beside the tools, so that a clean clone can check it.
