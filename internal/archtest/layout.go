@@ -62,7 +62,7 @@ func readSources(root string) (sources, error) {
 func checkLayout(files sources) []string {
 	var wrong []string
 	for _, check := range []func(sources) []string{
-		checkLength, checkPackages, checkGenerated, checkStatus,
+		checkLength, checkPackages, checkGenerated, checkStatus, checkLogKeys,
 	} {
 		wrong = append(wrong, check(files)...)
 	}
