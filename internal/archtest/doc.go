@@ -2,7 +2,8 @@
 //
 //   - a package imports what its layer may not (layers.go holds the table);
 //   - the layout slips: a file grows too long, a package does not say what it
-//     is, generated code strays from its source (layout.go);
+//     is, generated code strays from its source (layout.go), a log line has a key
+//     that nobody could search for (logkeys.go);
 //   - the core package admission could tell two replicas apart: by a clock, a
 //     goroutine, a float, the order of a map, a variable that outlives a call
 //     (purity.go and the rules beside it).
