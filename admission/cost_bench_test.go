@@ -198,6 +198,42 @@ func BenchmarkLongestExpiry(b *testing.B) {
 	}
 }
 
+// BenchmarkLongestWait is the longest entry while 10,000 waits that end at one
+// instant are answered: of waiters for a slot, and of those for a lock of their
+// tenant's.
+func BenchmarkLongestWait(b *testing.B) {
+	const waits = 10_000
+	full := marketing
+	full.MaxActive = 10
+	full.Limits.Waiting, full.Limits.WaitingPerTenant = 2*waits, 2*waits
+	for _, lock := range []string{"", "key"} {
+		b.Run(fmt.Sprintf("locks=%v", lock != ""), func(b *testing.B) {
+			for range b.N {
+				s := newBench(full)
+				for range full.MaxActive {
+					s.apply(0, &Acquire{Pool: "p", Tenant: "holder", Category: "otp", Cost: 1, TTL: time.Hour})
+				}
+				for i := range waits {
+					s.apply(0, &Acquire{
+						Pool: "p", Tenant: fmt.Sprint("tenant-", i%1000), Category: "otp", Cost: 1,
+						MaxWait: time.Minute, LockKey: lock, Nonce: uint64(i), RequestID: fmt.Sprint(i),
+					})
+				}
+				if n := s.waiters.Len(); n != waits {
+					b.Fatalf("%d wait", n)
+				}
+				passed := time.Minute
+				liveHeap()
+				longest(b, func() bool {
+					s.apply(passed)
+					passed = time.Millisecond
+					return s.waiters.Len() > 0
+				})
+			}
+		})
+	}
+}
+
 // An uncontended Acquire allocates its result, its permit and what the trees need
 // now and then.
 func TestAcquireAllocatesLittle(t *testing.T) {

@@ -342,10 +342,14 @@ func (s *State) endTogether(all []*waiter) {
 	}
 }
 
+// endLimit bounds the waits whose time is up that end in one log entry; the next goes
+// on. Each is told all that held it, which costs more than a permit that expires.
+const endLimit = 500
+
 // endWaits ends the waits whose time is up and that this entry could not grant, a
 // bounded number; the next entry goes on, from another pool.
 func (s *State) endWaits() {
-	budget, n := expireLimit, len(s.pools.list)
+	budget, n := endLimit, len(s.pools.list)
 	for i := range n {
 		budget = s.endWaitsOf(s.pools.list[(int(s.index%uint64(n))+i)%n], budget)
 	}

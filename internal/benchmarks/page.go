@@ -57,6 +57,8 @@ func writePage(w io.Writer, m host, rounds int, figures []*figure) {
 		{"the same of 100,000 tenants", "LongestDue/many-tenants", 5},
 		{"10,000 permits expire at one instant", "LongestExpiry/claims=false", 10},
 		{"the same with claims, whose entries return", "LongestExpiry/claims=true", 10},
+		{"10,000 waits for a slot end at one instant", "LongestWait/locks=false", 10},
+		{"the same behind locks of their tenants", "LongestWait/locks=true", 10},
 	} {
 		p.bar(row.what, p.figure(row.name, "longest-ms"), 1, row.bar)
 	}
