@@ -104,6 +104,7 @@ func (l *limiter) around(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 		}
 		l.kinds["/"+desc.ServiceName+"/"+m.MethodName] = kind
 		m.Handler = func(srv any, ctx context.Context, dec func(any) error, around grpc.UnaryServerInterceptor) (any, error) {
+			begin(ctx)
 			defer leave(ctx)
 			return handler(srv, ctx, dec, around)
 		}
@@ -130,7 +131,9 @@ func (l *limiter) enter(ctx context.Context, call *tap.Info) (context.Context, e
 	if from.open.Add(1) == 1 {
 		l.busy.Add(1)
 	}
-	return context.WithValue(ctx, ticketKey{}, &ticket{limiter: l, from: from}), nil
+	t := &ticket{limiter: l, from: from}
+	t.begin = context.AfterFunc(ctx, t.leave)
+	return context.WithValue(ctx, ticketKey{}, t), nil
 }
 
 // most is how many calls may be under way now.
@@ -150,20 +153,34 @@ type ticket struct {
 	limiter *limiter
 	from    *origin
 	left    atomic.Bool
+	// begin says that the call has a handler. One that gRPC ends before leaves with that.
+	begin func() bool
 }
 
 type ticketKey struct{}
 
+// begin says that a call's handler begins.
+func begin(ctx context.Context) {
+	if t, ok := ctx.Value(ticketKey{}).(*ticket); ok {
+		t.begin()
+	}
+}
+
 // leave says that a call is over, or begins to wait. It may be said again.
 func leave(ctx context.Context) {
-	e, ok := ctx.Value(ticketKey{}).(*ticket)
-	if !ok || e.left.Swap(true) {
+	if t, ok := ctx.Value(ticketKey{}).(*ticket); ok {
+		t.leave()
+	}
+}
+
+func (t *ticket) leave() {
+	if t.left.Swap(true) {
 		return
 	}
-	e.limiter.open.Add(-1)
-	e.limiter.span.Load().answered.Add(1)
-	if e.from.open.Add(-1) == 0 {
-		e.limiter.busy.Add(-1)
+	t.limiter.open.Add(-1)
+	t.limiter.span.Load().answered.Add(1)
+	if t.from.open.Add(-1) == 0 {
+		t.limiter.busy.Add(-1)
 	}
 }
 

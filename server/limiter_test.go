@@ -130,3 +130,26 @@ func TestCallsLeaveWhenTheyWaitAndWhenTheyEnd(t *testing.T) {
 		t.Error("a poll that was given up was answered")
 	}
 }
+
+// A call that gRPC ends before it has a handler leaves with that, one of an unknown
+// compression for example; one that has leaves with its handler.
+func TestCallsLeaveThatGetNoHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(t)
+		for _, handled := range []bool{false, true} {
+			coming, end := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{Addr: aConnection()}))
+			ctx, err := d.enter(coming, &tap.Info{FullMethodName: admitv1.AdmissionService_Acquire_FullMethodName})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if handled {
+				begin(ctx)
+			}
+			end()
+			synctest.Wait()
+			if got := d.open.Load() == 1; got != handled {
+				t.Errorf("still under way after gRPC ended it: %v, with a handler: %v", got, handled)
+			}
+		}
+	})
+}
