@@ -45,12 +45,14 @@ test: ## run all tests but those of e2e/
 	go test $(FAST)
 	go test -tags admit_clock ./internal/clock
 
-# RACED are the packages of the programs that start goroutines.
-RACED := ./client ./cmd/... ./internal/certs ./internal/node ./internal/policy ./raftstore/... ./server/...
+# RACED are the packages of the programs that start goroutines. Of the scripts of
+# admitctl, which take long, those are raced in which it starts some itself.
+RACED := ./client ./cmd/admitd ./internal/certs ./internal/node ./internal/policy ./raftstore/... ./server/...
 
 .PHONY: race
-race: ## test with the race detector what starts goroutines in the programs, simulations aside
-	go test -race -skip '^TestScripts$$/^simulate$$' $(RACED)
+race: ## test with the race detector what starts goroutines in the programs
+	go test -race $(RACED)
+	go test -race -run '^TestScripts$$/^(exec|progress|signal|wait|work)' ./cmd/admitctl
 	go test -race -run '^TestImagesAreReadBesideApply$$' ./admission
 
 HISTORIES ?= 100000
