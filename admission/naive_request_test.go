@@ -63,15 +63,15 @@ func (n *naive) replay(p *naivePool, op *admission.Acquire, res *admission.Acqui
 	}
 	res.Decision.Replayed = true
 	res.Decision.Permit = r.permit
-	if r.permit.State == admission.PermitSpent {
-		return true
-	}
 	if p := n.live(r.permit.Token); p != nil {
 		res.Decision.Permit, res.Decision.Borrowed = n.holder(p), p.borrowed
 		return true
 	}
-	res.Decision.Permit.ExpiresIn, res.Decision.Permit.State = 0, admission.PermitLost
 	res.Decision.Permit.Lane, _ = p.laneOf(op.Tenant, op.Category) // which may be another by now
+	if r.permit.State == admission.PermitSpent {
+		return true
+	}
+	res.Decision.Permit.ExpiresIn, res.Decision.Permit.State = 0, admission.PermitLost
 	if _, ok := n.over(r.permit.Token); ok {
 		res.Decision.Permit.State = admission.PermitReleased
 	}
