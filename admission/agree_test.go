@@ -117,7 +117,7 @@ func knownThen(e admission.Entry, end admission.WaitEnd) admission.WaitEnd {
 
 // foretell asks the core what the only operation of an entry will get, and
 // returns the check that it did. What a permit's expiry frees is not foretold,
-// nor what may be forgotten by then.
+// nor what may be forgotten by then, nor whom tokens that come let claim his share.
 func (a *agreement) foretell(e admission.Entry) func([]admission.Result) {
 	deadline, ok := a.core.Deadline()
 	if len(e.Ops) != 1 || ok && deadline <= e.T {
@@ -127,7 +127,7 @@ func (a *agreement) foretell(e admission.Entry) func([]admission.Result) {
 	case *admission.Acquire:
 		p := a.n.pool(op.Pool)
 		later := e.T != a.n.t || e.W != a.n.w // what comes due till then may let lanes yield
-		if op.IssuedAt != 0 || p != nil && (p.policy.Shadow || p.yields() && later || a.n.yieldsStale(p, e.T, e.W)) {
+		if op.IssuedAt != 0 || p != nil && (p.policy.Shadow || later && (p.yields() || p.reported()) || a.n.yieldsStale(p, e.T, e.W)) {
 			break // it knows no wall to come
 		}
 		now := *op

@@ -16,9 +16,16 @@ import (
 // forgives what was used above it, so a new history begins there.
 type rates struct {
 	buckets map[string]*bucketHistory
-	permits map[Token]given
+	permits map[Token]paid
 	policy  Policy
 	rows    map[string][]TenantPolicy // by pool
+}
+
+// paid is a grant, with the buckets that were charged its cost: they get back what it
+// does not spend, whatever they charge by then.
+type paid struct {
+	given
+	byCost map[string]bool
 }
 
 type bucketHistory struct {
@@ -33,7 +40,7 @@ type bucketEvent struct {
 
 func (r *rates) see(h *history, e Entry, results []Result) {
 	if r.buckets == nil {
-		r.buckets, r.permits = map[string]*bucketHistory{}, map[Token]given{}
+		r.buckets, r.permits = map[string]*bucketHistory{}, map[Token]paid{}
 		r.rows = map[string][]TenantPolicy{}
 	}
 	for i, op := range e.Ops {
@@ -64,12 +71,13 @@ func (r *rates) see(h *history, e Entry, results []Result) {
 		if g.free {
 			continue
 		}
-		r.permits[g.Token] = g
+		r.permits[g.Token] = paid{g, map[string]bool{}}
 		for name, b := range r.charged(h, g) {
 			switch {
 			case b.spec.PerPermit && !g.shared:
 				b.add(h, name, 1)
 			case !b.spec.PerPermit:
+				r.permits[g.Token].byCost[name] = true
 				b.add(h, name, g.cost)
 			}
 		}
@@ -93,7 +101,7 @@ func bucketKey(pool string, b BucketPolicy, tenant string) string {
 	if b.Scope == ScopePool {
 		tenant = ""
 	}
-	return fmt.Sprintf("%s/%s/%s/%v", pool, b.Name, tenant, b.PerPermit)
+	return fmt.Sprintf("%s/%s/%s", pool, b.Name, tenant)
 }
 
 // bucketOf returns the numbers of a bucket for a tenant.
@@ -147,7 +155,7 @@ func (r *rates) adoptPolicy() {
 func (b *bucketHistory) adopt(next BucketPolicy) {
 	switch {
 	case next.Blocked:
-	case next.Capacity < b.spec.Capacity:
+	case next.Capacity < b.spec.Capacity, next.PerPermit != b.spec.PerPermit:
 		*b = bucketHistory{spec: next}
 	default:
 		b.spec.Capacity = next.Capacity
@@ -164,8 +172,8 @@ func (r *rates) giveBack(h *history, op *Release, res *ReleaseResult) {
 	if !ok || !settled || op.ActualCost == Absent || op.ActualCost >= g.cost || h.poolPolicy(g.Pool) == nil {
 		return
 	}
-	for _, b := range r.charged(h, g) {
-		if !b.spec.PerPermit {
+	for name, b := range r.charged(h, g.given) {
+		if g.byCost[name] {
 			b.events = append(b.events, bucketEvent{h.t, op.ActualCost - g.cost})
 		}
 	}

@@ -21,6 +21,13 @@ func (r naiveReport) at(at admission.Instant) int64 {
 	return r.backlog
 }
 
+// reported says whether anybody is reported to have demand.
+func (p *naivePool) reported() bool {
+	return slices.ContainsFunc(p.tenants, func(t *naiveTenant) bool {
+		return slices.ContainsFunc(t.demands, func(d *naiveDemand) bool { return d.report.backlog > 0 })
+	})
+}
+
 func (n *naive) reportDemand(op *admission.ReportDemand) *admission.ReportResult {
 	p := n.pool(op.Pool)
 	if p == nil {
