@@ -24,8 +24,25 @@ type askLine struct {
 	first, last *ask
 	// arrived is the last place given out before all that it asks for.
 	arrived uint64
-	// at is its index in the heap.
-	at int
+	// at is its index in the heap, place where it stands there: it may have risen since,
+	// for where nobody polls, its tenant's entries take its tag with them.
+	at    int
+	place askPlace
+}
+
+// askPlace is a line's place among those of its lane. It only rises, but by a grant of
+// its tenant.
+type askPlace struct {
+	class classKind
+	tag   int64
+	seq   uint64
+}
+
+// rise puts the line's place right, and says whether it was another.
+func (line *askLine) rise() bool {
+	was, k := line.place, line.demand.kind()
+	line.place = askPlace{k, line.demand.tagIn(k), line.seq()}
+	return line.place != was
 }
 
 // lineKey finds an askLine. It goes by name: a new tenant has no identity before
@@ -72,6 +89,7 @@ func (q *askLines) order() {
 			line.demand = d.tenant.pool.tenant(d.tenant.id).demand(d.lane)
 			line.demand.asking = line
 		}
+		line.rise()
 	}
 	if q.Len() > 1 {
 		heap.Init(q)
@@ -79,18 +97,27 @@ func (q *askLines) order() {
 }
 
 // first returns the line to be served next, if it is of that class.
-func (q askLines) first(k classKind) *askLine {
-	if len(q) == 0 || q[0].demand.kind() != k {
+func (q *askLines) first(k classKind) *askLine {
+	for len(*q) > 0 && (*q)[0].rise() {
+		heap.Fix(q, 0)
+	}
+	if len(*q) == 0 || (*q)[0].place.class != k {
 		return nil
 	}
-	return q[0]
+	return (*q)[0]
+}
+
+// moved puts a line where its tag and class are after a grant of its tenant.
+func (q *askLines) moved(line *askLine) {
+	line.rise()
+	heap.Fix(q, line.at)
 }
 
 // advance takes the first ask off the first line, after it was answered.
 func (q *askLines) advance() {
 	line := (*q)[0]
 	if line.first = line.first.next; line.first != nil {
-		heap.Fix(q, 0)
+		q.moved(line)
 		return
 	}
 	line.demand.asking = nil
@@ -100,8 +127,7 @@ func (q *askLines) advance() {
 // before says whether the line goes before a demand of its class that waits in
 // the order. On equal tags whoever waited before this entry comes first.
 func (line *askLine) before(p position) bool {
-	tag := line.demand.tagIn(line.demand.kind())
-	return tag < p.tag || tag == p.tag && p.seq > line.seq()
+	return line.place.tag < p.tag || line.place.tag == p.tag && p.seq > line.place.seq
 }
 
 // seq is the place after which the line comes on equal tags. It passes no waiter
@@ -123,11 +149,10 @@ func (q askLines) Len() int { return len(q) }
 
 func (q askLines) Less(i, j int) bool {
 	a, b := q[i], q[j]
-	ka, kb := a.demand.kind(), b.demand.kind()
 	return cmp.Or(
-		cmp.Compare(ka, kb),
-		cmp.Compare(a.demand.tagIn(ka), b.demand.tagIn(kb)),
-		cmp.Compare(a.seq(), b.seq()),
+		cmp.Compare(a.place.class, b.place.class),
+		cmp.Compare(a.place.tag, b.place.tag),
+		cmp.Compare(a.place.seq, b.place.seq),
 		cmp.Compare(a.first.arrival, b.first.arrival),
 	) < 0
 }

@@ -1,7 +1,5 @@
 package admission
 
-import "container/heap"
-
 // dispatch is the one algorithm: it answers the asks of an entry, admits who
 // waits in line, and serves the due entries that the polls have room for, in one
 // order. Lanes go by rank; within a lane the entitled before those that borrow;
@@ -164,7 +162,7 @@ func (d *dispatch) serveDue(dm *demand) {
 func (d *dispatch) moved(t *tenant) {
 	for _, dm := range t.demands {
 		if dm.asking != nil {
-			heap.Fix(&t.pool.lines[dm.lane.rank], dm.asking.at)
+			t.pool.lines[dm.lane.rank].moved(dm.asking)
 		}
 	}
 }
