@@ -129,3 +129,21 @@ func TestALockFreedBelowIsTakenAboveAtOnce(t *testing.T) {
 		want(t, "shed", end.Result.Decision.Shed, nil)
 	}
 }
+
+// Where nobody polls, entries are no demand: all move on with the floor, d's with those
+// who wait and b's with them. Who has none and asks in the same entry goes before b.
+func TestTagsThatMoveWithTheFloorCountAmongThoseWhoAsk(t *testing.T) {
+	s := tell(t, PoolPolicy{MaxActive: 1})
+	held := s.granted("x")
+	s.plan(in(0, "b", "k"), in(0, "d", "k"))
+	s.acquire(inLineFor("c", 1))
+	for _, tenant := range []string{"a", "b", "c"} { // one tag for all, above the floor
+		s.acquire(&Acquire{Pool: "p", Tenant: tenant, Cost: 1, RateOnly: true})
+	}
+	asked := s.do(
+		&Release{Token: held.Token, Outcome: OutcomeDone, ActualCost: Absent, RetryAfter: Absent},
+		inLineFor("b", 1), inLineFor("a", 1),
+	)[1:]
+	b, a := asked[0].(*AcquireResult).Decision.Waiter, asked[1].(*AcquireResult).Decision.Waiter
+	want(t, "a, who has no entries, is asked first", a.Position < b.Position, true)
+}
