@@ -100,15 +100,16 @@ func (h *httpCalls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answer has a call answered. Its errors are statuses.
 func (h *httpCalls) answer(r *http.Request) ([]byte, error) {
+	// A place is for who has said what he wants: not for who says it slowly.
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxHTTPRequest+1))
+	if err != nil {
+		return nil, statusError(fmt.Errorf("read the request: %w", err), true)
+	}
 	select {
 	case h.places <- struct{}{}:
 		defer func() { <-h.places }()
 	default:
 		return nil, statusError(&raftstore.OverloadedError{Queue: "HTTP calls", RetryAfter: retryLater}, true)
-	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxHTTPRequest+1))
-	if err != nil {
-		return nil, statusError(fmt.Errorf("read the request: %w", err), true)
 	}
 	ctx, cancel := context.WithTimeout(incoming(r), httpTimeout)
 	defer cancel()

@@ -3,9 +3,11 @@ package server
 import (
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -113,6 +115,34 @@ func TestWhatIsRefusedOverHTTP(t *testing.T) {
 	if w := post(handler, admitv1.StatusService_QueueHealth_FullMethodName, `{"stale": true}`); w.Code != http.StatusOK {
 		t.Errorf("got %d %s for what the node has", w.Code, w.Body)
 	}
+}
+
+// slowBody says nothing until it may end.
+type slowBody struct{ asked, end chan struct{} }
+
+func (b slowBody) Read([]byte) (int, error) {
+	b.asked <- struct{}{}
+	<-b.end
+	return 0, io.EOF
+}
+
+// Who says slowly what he wants, and may be a stranger, keeps nobody else out.
+func TestSlowRequestsTakeNoPlace(t *testing.T) {
+	h, _ := startWithPolicy(t)
+	handler := h.server.HTTP(nil)
+	slow := slowBody{make(chan struct{}), make(chan struct{})}
+	var all sync.WaitGroup
+	for range maxHTTPCalls {
+		r := httptest.NewRequest(http.MethodPost, admitv1.StatusService_QueueHealth_FullMethodName, slow)
+		r.Header.Set("Content-Type", "application/json")
+		all.Go(func() { handler.ServeHTTP(httptest.NewRecorder(), r) })
+		<-slow.asked
+	}
+	if w := post(handler, admitv1.StatusService_QueueHealth_FullMethodName, `{}`); w.Code != http.StatusOK {
+		t.Errorf("got %d %s beside slow requests", w.Code, w.Body)
+	}
+	close(slow.end)
+	all.Wait()
 }
 
 // onlyToken knows one token.
