@@ -9,7 +9,8 @@ import (
 )
 
 // callMetrics count calls by gRPC's usual names. What belongs to a method is looked up
-// when the server is made and not with each call.
+// when the server is made: the interceptor that go-grpc-middleware has for this does it
+// by labels with each call, several times.
 type callMetrics struct {
 	started, handled *prometheus.CounterVec
 	seconds          *prometheus.HistogramVec

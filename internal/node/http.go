@@ -24,7 +24,8 @@ import (
 //   - /healthz: the process answers,
 //   - /readyz: the node decides, or has the leader decide; 503 before that and once
 //     it drains,
-//   - /, the page, and /api/, what it reads: for those alone who may call the API.
+//   - /, the page, which holds no data, and /api/, what it reads: that only for those
+//     who may call the API.
 func (n *Node) serveHTTP(context.Context) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", n.guarded(promhttp.HandlerFor(n.reg, promhttp.HandlerOpts{
