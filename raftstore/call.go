@@ -105,10 +105,12 @@ type item struct {
 	whole  *wholeSchedule
 	offset int
 	// wait is set for an Acquire that may wait, left when its call has ended, withdrawn
-	// when it is to leave the line.
+	// when it is to leave the line, ends when its wait has ended and its call is about to
+	// be told.
 	wait      *wait
 	left      bool
 	withdrawn bool
+	ends      bool
 	next      *item
 }
 

@@ -145,14 +145,18 @@ const partingTime = time.Second
 // is applied. It returns true if it is: the Acquire is granted by then, or has left
 // the line, or keeps its place there without being granted until it is sent again.
 func (t *term) part(c *call) bool {
-	gone := t.waits.part(c)
-	if gone == nil {
+	gone, ends := t.waits.part(c)
+	var left <-chan struct{} // never, where nothing is detached
+	switch {
+	case gone != nil:
+		left = gone.done
+	case !ends:
 		return false
 	}
 	timer := t.s.clk.NewTimer(partingTime)
 	defer timer.Stop()
 	select {
-	case <-gone.done:
+	case <-left:
 		_, err := gone.outcome(nil)
 		return err == nil
 	case <-c.done:
@@ -162,20 +166,21 @@ func (t *term) part(c *call) bool {
 	}
 }
 
-// part detaches the waiter of a call, if nobody else listens for it.
-func (ws *waits) part(c *call) *call {
+// part detaches the waiter of a call, if nobody else listens for it. ends says that
+// there is none any more: the call is about to be told how its wait ended.
+func (ws *waits) part(c *call) (gone *call, ends bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if len(c.items) != 1 || c.items[0].wait == nil {
-		return nil
+		return nil, false
 	}
 	w := c.items[0].wait
-	if w.calls > 1 || w.key == (admission.WaiterKey{}) {
-		return nil
+	if c.items[0].ends || w.calls > 1 || w.key == (admission.WaiterKey{}) {
+		return nil, c.items[0].ends
 	}
-	gone := ws.detachLocked(w.key, nil)
+	gone = ws.detachLocked(w.key, nil)
 	w.detached = gone != nil
-	return gone
+	return gone, false
 }
 
 // detachLocked has a waiter detached, and then, if it is set, told what came of that.
@@ -237,6 +242,9 @@ func (ws *waits) end(key admission.WaiterKey) (items []*item, since clock.Readin
 		return nil, clock.Reading{}
 	}
 	items, w.items = w.items, nil
+	for _, it := range items {
+		it.ends = true
+	}
 	ws.count(-len(items))
 	ws.forget(w)
 	return items, w.since

@@ -377,3 +377,31 @@ func TestAWaitThatRunsOutIsDetachedOnce(t *testing.T) {
 		t.Errorf("it was detached %d times, %v", detached, err)
 	}
 }
+
+// A call that ends between the end of its wait and the word of it is told that word.
+func TestACallThatEndsWhileItIsToldHearsIt(t *testing.T) {
+	n, _ := startMail(t, Config{})
+	n.fill()
+	ctx, cancel := context.WithCancel(t.Context())
+	waiting := n.ask(ctx, waitOp("acme", "", time.Minute))
+	n.waitWaiting(1, 1)
+	ws := n.term.Load().waits
+	var key admission.WaiterKey
+	for key = range ws.byKey {
+	}
+	items, _ := ws.end(key)
+	c := items[0].call
+	cancel()
+	n.eventually("the call has ended", func(*admission.State, admission.Instant, admission.Wall) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.gone
+	})
+	c.answers[0] = Answer{Result: &admission.AcquireResult{
+		Decision: admission.Decision{Permit: admission.Permit{State: admission.PermitLive}},
+	}}
+	c.finish()
+	if a := told(t, waiting); a.err != nil || !a.Decision.Granted() {
+		t.Errorf("told %+v, want the grant", a)
+	}
+}
