@@ -49,6 +49,9 @@ func Dial(addr string, opts ...Option) (*Client, error) {
 		// ping in 10 s.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 12 * time.Second, Timeout: 3 * time.Second}),
 	}, cfg.dial...)
+	if cfg.traces != nil {
+		dial = append(dial, grpc.WithChainUnaryInterceptor(cfg.traces.unary))
+	}
 	target, nodes := addr, clusterOf(addr)
 	if nodes != nil {
 		target = scheme + ":///" + addr
@@ -69,7 +72,7 @@ func Dial(addr string, opts ...Option) (*Client, error) {
 	}
 	c.permits = c.admission
 	if cfg.session {
-		c.sessions = newSessions(conn, c.admission, nodes)
+		c.sessions = newSessions(conn, c.admission, nodes, cfg.traces)
 		c.permits = c.sessions
 	}
 	c.keeper = newKeeper(c.permits)

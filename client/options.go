@@ -13,6 +13,7 @@ type config struct {
 	dial     []grpc.DialOption
 	retryFor time.Duration
 	session  bool
+	traces   *traces
 }
 
 // Option changes how Dial sets a client up.

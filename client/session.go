@@ -53,7 +53,8 @@ type sessions struct {
 	// alone is for calls that would spoil a message.
 	alone permitCalls
 	// nodes is nil where gRPC alone knows them.
-	nodes *cluster
+	nodes  *cluster
+	traces *traces
 	// open and inLine have a token for each call under way.
 	open, inLine chan struct{}
 
@@ -67,10 +68,10 @@ type sessions struct {
 	lastID  uint64
 }
 
-func newSessions(conn grpc.ClientConnInterface, alone permitCalls, nodes *cluster) *sessions {
+func newSessions(conn grpc.ClientConnInterface, alone permitCalls, nodes *cluster, traces *traces) *sessions {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &sessions{
-		stub: admitv1alpha1.NewSessionServiceClient(conn), alone: alone, nodes: nodes,
+		stub: admitv1alpha1.NewSessionServiceClient(conn), alone: alone, nodes: nodes, traces: traces,
 		open: make(chan struct{}, maxOpen), inLine: make(chan struct{}, maxInLine), ctx: ctx, cancel: cancel,
 	}
 }
@@ -131,7 +132,10 @@ func weigh(texts ...string) (size int, fits bool) {
 }
 
 // do has one call answered. Errors are those of a call by itself.
-func (ss *sessions) do(ctx context.Context, call *admitv1alpha1.SessionCall, size int, waits bool) (*admitv1alpha1.SessionAnswer, error) {
+func (ss *sessions) do(ctx context.Context, call *admitv1alpha1.SessionCall, size int, waits bool) (a *admitv1alpha1.SessionAnswer, err error) {
+	if span := ss.traces.carry(ctx, call); span != nil {
+		defer func() { endSpan(span, err) }()
+	}
 	if waits {
 		if err := enter(ctx, ss.inLine); err != nil {
 			return nil, err

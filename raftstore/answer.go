@@ -11,6 +11,7 @@ func (t *term) answer(st *admission.State, p *proposal, e admission.Entry, resul
 	for i, it := range p.items {
 		result := results[i]
 		if key := inLine(result); key != (admission.WaiterKey{}) {
+			it.call.beginWait()
 			t.waits.listen(key, it)
 			continue
 		}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/admitd/admit/admission"
 )
 
@@ -22,6 +24,9 @@ type Request struct {
 	HeldRows int
 	// DryRun only asks what an Acquire would get now; it does not wait.
 	DryRun bool
+	// Span is that of the call which this is a part of, if it is traced: what becomes of
+	// it in the log, and in line, is told below. Else it is nil.
+	Span trace.Span
 }
 
 // Answer is what was decided, and the state right after. What it points to may
@@ -81,6 +86,8 @@ type call struct {
 	// gone is set when the caller no longer waits.
 	gone bool
 	err  error
+	// traced is nil unless the call is.
+	traced *traced
 
 	// one and buf are the room that most calls need.
 	one [1]item
@@ -144,6 +151,9 @@ func (c *call) init(ctx context.Context, reqs []Request, answers []Answer) error
 	for place, r := range reqs {
 		if answers[place].Result != nil {
 			continue
+		}
+		if r.Span != nil && c.traced == nil {
+			c.traced = &traced{span: r.Span}
 		}
 		var err error
 		if buf, err = c.add(buf, place, r); err != nil {
@@ -259,6 +269,7 @@ func (c *call) leave(why error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.gone = true
+	c.endWaitLocked()
 	if c.sealed == 0 {
 		return why
 	}
@@ -299,6 +310,9 @@ func (c *call) finish() {
 	c.mu.Lock()
 	c.left--
 	over := c.left == 0
+	if over {
+		c.endWaitLocked()
+	}
 	c.mu.Unlock()
 	switch {
 	case !over:

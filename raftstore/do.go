@@ -158,7 +158,9 @@ func (s *Store) NextDue(ctx context.Context, req Request, maxWait time.Duration)
 	timer := s.clk.NewTimer(max(wait, 0))
 	defer timer.Stop()
 	for {
+		held := p.beginWait()
 		c, err := t.polls.await(p, timer)
+		endSpan(held, err)
 		if err != nil {
 			return Answer{}, err
 		}

@@ -109,6 +109,7 @@ func (t *term) applied(e admission.Entry, id uint64, results []admission.Result)
 		took := t.s.clk.Now().Since(p.sealed)
 		t.s.metrics.commitSeconds.Observe(took.Seconds())
 		t.queue.took(took)
+		p.endSpans(e.Index, nil)
 	}
 	t.s.fsm.read(func(st *admission.State) {
 		clear(t.sheds)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/admitd/admit/admission"
 	"github.com/admitd/admit/internal/clock"
 )
@@ -17,6 +19,8 @@ type proposal struct {
 	items  []*item
 	sealed clock.Reading
 	err    error
+	// spans are those of the traced calls that have a part in it.
+	spans []trace.Span
 }
 
 // randomID begins the numbering of a term's proposals where no other has.
@@ -115,6 +119,7 @@ func (t *term) send(items []*item, bytes int) {
 	p.id = t.lastID
 	t.flights = append(t.flights, p)
 	t.mu.Unlock()
+	p.beginSpans(t.number)
 	at, w := t.t0.Add(p.sealed.Since(t.start)), wall(p.sealed)
 	data, err := encodeCommand(stamp{p.id, at, w, t.nextCheck(at)}, ops, bytes)
 	if err != nil {
@@ -156,6 +161,7 @@ func (t *term) conclude(p *proposal) {
 	if p.err == nil {
 		err = fmt.Errorf("%w: it was applied unnoticed", ErrOutcomeUnknown)
 	}
+	p.endSpans(0, err)
 	unseal := !errors.Is(err, ErrOutcomeUnknown)
 	t.unsettled = t.unsettled || !unseal
 	for _, it := range p.items {
@@ -191,6 +197,7 @@ func (t *term) abandon() {
 	t.flights = nil
 	t.mu.Unlock()
 	for _, p := range flights {
+		p.endSpans(0, ErrOutcomeUnknown)
 		for _, it := range p.items {
 			it.call.fail(fmt.Errorf("%w: %w", ErrOutcomeUnknown, t.s.Err()), false)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/peer"
 )
 
@@ -31,6 +32,9 @@ func (l callLog) ended(ctx context.Context, method string, began time.Time, err 
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		line = append(line, slog.Time("deadline", deadline))
+	}
+	if call := trace.SpanContextFromContext(ctx); call.IsSampled() {
+		line = append(line, slog.String("trace_id", call.TraceID().String()))
 	}
 	if err != nil {
 		line = append(line, slog.String("error", err.Error()))

@@ -94,6 +94,7 @@ type dispatcher struct {
 	limiter *limiter
 	// around goes round each handler.
 	around  grpc.UnaryServerInterceptor
+	traces  *traces
 	codec   encoding.CodecV2
 	methods map[string]boundMethod
 }
@@ -103,9 +104,9 @@ type boundMethod struct {
 	grpc.MethodDesc
 }
 
-func newDispatcher(g *grpc.Server, limiter *limiter, log *slog.Logger) *dispatcher {
+func newDispatcher(g *grpc.Server, limiter *limiter, log *slog.Logger, traces *traces) *dispatcher {
 	return &dispatcher{
-		server: g, limiter: limiter, around: aroundForwarded(log), codec: newMarkingCodec(), methods: make(map[string]boundMethod),
+		server: g, limiter: limiter, around: aroundForwarded(log, traces), traces: traces, codec: newMarkingCodec(), methods: make(map[string]boundMethod),
 	}
 }
 
@@ -131,6 +132,7 @@ func (d *dispatcher) answer(ctx context.Context, c forward.Call) ([]byte, error)
 	ctx = context.WithValue(ctx, forwardedKey{}, true)
 	// Who forwards is a node, who calls is not: it has no more rights here than there.
 	ctx = context.WithValue(ctx, identityKey{}, Identity{Name: c.Principal})
+	ctx = d.traces.belowNode(ctx, c.Traceparent)
 	decode := func(v any) error { return d.codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(c.Request)}, v) }
 	resp, err := m.Handler(m.service, ctx, decode, d.around)
 	if err != nil {

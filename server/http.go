@@ -134,6 +134,7 @@ func incoming(r *http.Request) context.Context {
 	}
 	md := metadata.MD{}
 	md.Append("authorization", r.Header.Values("Authorization")...)
+	md.Append(traceHeader, r.Header.Values(traceHeader)...)
 	return metadata.NewIncomingContext(peer.NewContext(r.Context(), from), md)
 }
 

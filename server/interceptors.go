@@ -7,11 +7,12 @@ import (
 	"runtime/debug"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 )
 
 // around goes round each handler: metrics and the log see every call as its caller
-// does; errors become statuses; who is not known comes no further; and a panic becomes
+// does; errors become statuses; some calls are traced; who is not known comes no further; and a panic becomes
 // an error like others. It is one interceptor, not a chain of them: what comes after what
 // is read in one place, and a call pays for no more than that.
 type around struct {
@@ -20,6 +21,7 @@ type around struct {
 	drain  *drain
 	gate   checkpoint
 	router *router
+	traces *traces
 }
 
 func (a *around) options() []grpc.ServerOption {
@@ -28,25 +30,30 @@ func (a *around) options() []grpc.ServerOption {
 
 func (a *around) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	began, counts := time.Now(), a.calls.began(info.FullMethod)
-	resp, err := a.admit(ctx, req, info, handler)
+	var (
+		resp any
+		span trace.Span
+	)
+	admitted, err := a.admit(ctx, req, info.FullMethod)
+	if err == nil {
+		ctx, span = a.traces.taken(admitted, info.FullMethod, req)
+		resp, err = a.router.route(ctx, req, info.FullMethod, handler)
+	}
 	if err != nil {
 		resp, err = nil, statusError(err, retrySafe(req))
 	}
+	endCall(span, resp, err)
 	counts.ended(began, a.log.ended(ctx, info.FullMethod, began, err))
 	return resp, err
 }
 
-// admit has a call answered, here or by the leader, if it is known whose it is and what
-// it wants.
-func (a *around) admit(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	ctx, err := a.gate.pass(ctx, info.FullMethod)
+// admit returns the context of a call if it is known whose it is and what it wants.
+func (a *around) admit(ctx context.Context, req any, method string) (context.Context, error) {
+	ctx, err := a.gate.pass(ctx, method)
 	if err == nil {
 		err = checkDecoded(req)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return a.router.route(ctx, req, info.FullMethod, handler)
+	return ctx, err
 }
 
 func (a *around) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -68,16 +75,18 @@ func (a *around) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 
 // aroundForwarded goes round the handlers of calls that another node took: it has asked
 // who calls and counted them.
-func aroundForwarded(log *slog.Logger) grpc.UnaryServerInterceptor {
+func aroundForwarded(log *slog.Logger, traces *traces) grpc.UnaryServerInterceptor {
 	calls := callLog{log.With("forwarded", true)}
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 		began := time.Now()
+		ctx, span := traces.forwarded(ctx, info.FullMethod, req)
 		if err = checkDecoded(req); err == nil {
 			resp, err = answer(ctx, req, handler)
 		}
 		if err != nil {
 			resp, err = nil, statusError(err, retrySafe(req))
 		}
+		endCall(span, resp, err)
 		calls.ended(ctx, info.FullMethod, began, err)
 		return resp, err
 	}

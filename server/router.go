@@ -27,8 +27,9 @@ const leaderTrailer = "admit-leader"
 // having done anything. Then the call goes to the leader, once: a node that was sent
 // it, and does not lead either, refuses it.
 type router struct {
-	store Store
-	drain *drain
+	store  Store
+	drain  *drain
+	traces *traces
 	// forwarder is nil where the node is alone.
 	forwarder *forward.Forwarder
 	following sync.WaitGroup
@@ -105,8 +106,12 @@ func (r *router) forward(
 	if err != nil {
 		return nil, err
 	}
+	span := r.traces.onward(ctx, method, leader.LeaderAddr)
+	call.Traceparent = traceparent(span)
 	answer, err := r.forwarder.Do(ctx, leader.LeaderAddr, call, stop)
-	return answer, r.explain(ctx, leader, err, stop != nil)
+	err = r.explain(ctx, leader, err, stop != nil)
+	endOnward(span, err)
+	return answer, err
 }
 
 // outgoing is a call as the leader is sent it.

@@ -348,7 +348,7 @@ func TestOnlyNodesForward(t *testing.T) {
 // Who calls is known at the leader by name, and is no node there.
 func TestThePrincipalIsCarried(t *testing.T) {
 	seen := make(chan Identity, 1)
-	d := newDispatcher(grpc.NewServer(), newLimiter(), discard())
+	d := newDispatcher(grpc.NewServer(), newLimiter(), discard(), nil)
 	admitv1.RegisterAdmissionServiceServer(d, &identified{seen: seen})
 	call := forward.Call{Method: admitv1.AdmissionService_Acquire_FullMethodName}
 	call.Principal = "acme"

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -63,6 +64,8 @@ type Options struct {
 	Peers credentials.TransportCredentials
 	// Addr is where the node serves, and calls those nodes from.
 	Addr net.Addr
+	// Traces makes the spans of calls; with nil none is traced.
+	Traces trace.TracerProvider
 }
 
 // New returns a server over a store. Its metrics go to reg; it is an error if
@@ -76,11 +79,15 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	if err := register(reg, collectors...); err != nil {
 		return nil, err
 	}
-	router := &router{store: store, drain: drain}
-	around := &around{log: callLog{log}, calls: calls, drain: drain, gate: gate, router: router}
+	traces := newTraces(opts.Traces)
+	if traces != nil {
+		store = tracedStore{store}
+	}
+	router := &router{store: store, drain: drain, traces: traces}
+	around := &around{log: callLog{log}, calls: calls, drain: drain, gate: gate, router: router, traces: traces}
 	g := grpc.NewServer(slices.Concat(transportLimits(), encryption(opts.TLS), around.options(),
 		[]grpc.ServerOption{grpc.InTapHandle(limiter.enter)})...)
-	api, reads := newDispatcher(g, limiter, log), reads{store, router}
+	api, reads := newDispatcher(g, limiter, log, traces), reads{store, router}
 	s := &Server{grpc: g, drain: drain, router: router, api: api, around: around, httpCalls: overHTTP}
 	admitv1.RegisterAdmissionServiceServer(api, &admissionService{store: store, metrics: decisions, drain: drain})
 	admitv1alpha1.RegisterSessionServiceServer(api, &sessionService{

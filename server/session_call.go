@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/admitd/admit/admission"
@@ -21,6 +22,8 @@ type sessionCall struct {
 	session *session
 	in      *admitv1alpha1.SessionCall
 	timer   timer
+	// span is nil where the call is not traced.
+	span trace.Span
 
 	// decided and err are the store's, or response and err the leader's.
 	decided  raftstore.Answer
@@ -52,7 +55,12 @@ func (c *sessionCall) prepare() (err error) {
 	default:
 		check := newChecker()
 		check.fail("request", "is required")
-		err = check.err()
+		return check.err()
+	}
+	if told := c.in.GetTraceparent(); told != "" {
+		method, req := c.request()
+		c.span = c.session.router.traces.carried(c.session.ctx, told, method, req)
+		c.Span = c.span
 	}
 	return err
 }
@@ -88,8 +96,11 @@ func (c *sessionCall) passOn() bool {
 		return false
 	}
 	c.leader = leader
+	span := s.router.traces.onward(c.traced(), method, leader.LeaderAddr)
+	out.Traceparent = traceparent(span)
 	abandon := s.router.forwarder.Start(leader.LeaderAddr, out, c.Deadline, func(response []byte, err error) {
 		c.response, c.err = response, s.router.explain(s.ctx, leader, err, c.waits())
+		endOnward(span, c.err)
 		s.settled(c)
 	})
 	s.mu.Lock()
@@ -100,6 +111,14 @@ func (c *sessionCall) passOn() bool {
 		abandon() // meanwhile
 	}
 	return true
+}
+
+// traced is the call's context, as far as traces go.
+func (c *sessionCall) traced() context.Context {
+	if c.span == nil {
+		return c.session.ctx
+	}
+	return trace.ContextWithSpan(c.session.ctx, c.span)
 }
 
 // request is the call as one that comes by itself.
@@ -132,8 +151,22 @@ func (c *sessionCall) answer() *admitv1alpha1.SessionAnswer {
 		err = statusError(err, retrySafe(req))
 		out.Outcome = &admitv1alpha1.SessionAnswer_Failure{Failure: writeStatus(err)}
 	}
-	c.session.counts.ended(method, callLog{c.session.log}.ended(c.session.ctx, method, c.timer.began, err))
+	endCall(c.span, payload(out), err)
+	c.session.counts.ended(method, callLog{c.session.log}.ended(c.traced(), method, c.timer.began, err))
 	return out
+}
+
+// payload is what a call was answered, or nil.
+func payload(out *admitv1alpha1.SessionAnswer) any {
+	switch o := out.GetOutcome().(type) {
+	case *admitv1alpha1.SessionAnswer_Acquire:
+		return o.Acquire
+	case *admitv1alpha1.SessionAnswer_Renew:
+		return o.Renew
+	case *admitv1alpha1.SessionAnswer_Release:
+		return o.Release
+	}
+	return nil
 }
 
 // result writes what the store decided.

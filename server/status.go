@@ -215,6 +215,17 @@ func ending(err error) (code string, level slog.Level) {
 	return c.String(), logLevel(c)
 }
 
+// spanStatus is what the span of a call says of how it ended; fault says that the caller is
+// not to blame.
+func spanStatus(err error) (code int, fault bool) {
+	c := status.Code(err)
+	switch c {
+	case codes.Unknown, codes.DeadlineExceeded, codes.Unimplemented, codes.Internal, codes.Unavailable, codes.DataLoss:
+		fault = true
+	}
+	return int(c), fault
+}
+
 // codeNames are those of all codes that a call can end with: ending maps any other to
 // Unknown.
 func codeNames() []string {

@@ -96,6 +96,9 @@ func (c *layerCheck) ban(b ban) {
 	} else if i := find(b.pkg, c.pkg.Deps); b.deep && i != "" {
 		c.report("pulls in %s: %s", i, b.why)
 	}
+	if b.tests {
+		return
+	}
 	if i := find(b.pkg, c.testImports()); i != "" {
 		c.report("imports %s in a test: %s", i, b.why)
 	} else if i := find(b.pkg, c.pkg.testDeps); b.deep && i != "" {

@@ -21,6 +21,8 @@ type ban struct {
 	why string
 	// deep bans it by way of other packages too, in tests as well.
 	deep bool
+	// tests lets tests import it.
+	tests bool
 	// except is where the ban does not hold.
 	except string
 }
@@ -52,6 +54,7 @@ var layers = []layer{
 	{pkg: "./internal/localaddr", why: leafWhy},
 	{pkg: "./internal/logline", why: "it writes the core's entries as text, and no more",
 		may: []string{"./admission"}},
+	{pkg: "./internal/tracing", why: leafWhy},
 	{pkg: "./internal/archtest", why: "it looks at the packages from outside"},
 	{pkg: "./internal/pagepart", why: leafWhy},
 	{pkg: "./internal/page", why: leafWhy},
@@ -126,6 +129,11 @@ var everywhere = []ban{
 	{pkg: "github.com/hashicorp/...", except: "./raftstore/...",
 		why: "raft is raftstore's affair; the rest sees its Store"},
 	{pkg: "./proto/admit/storage/...", except: "./raftstore/...", why: storageWhy},
+	{pkg: "go.opentelemetry.io/otel/sdk/...", except: "./internal/tracing", tests: true,
+		why: "spans are made by the API alone; internal/tracing says what becomes of them"},
+	{pkg: "go.opentelemetry.io/otel/exporters/...", except: "./internal/tracing",
+		why: "internal/tracing alone sends spans"},
+	{pkg: "go.opentelemetry.io/otel", why: "it is what is global of OpenTelemetry; a provider is passed on like a logger"},
 	{pkg: "./cmd/...", except: "./cmd/...", why: "main packages are the top"},
 	{pkg: "gopkg.in/yaml.v3", why: "go.yaml.in/yaml/v3 is the one that is maintained"},
 }

@@ -60,6 +60,12 @@ type Config struct {
 	LogLevel string `yaml:"log_level"`
 	// LogFormat is text or json.
 	LogFormat string `yaml:"log_format"`
+	// TracesEndpoint is a collector that traces of calls are sent to, by OTLP over gRPC:
+	// http://host:port, or https:// for TLS. Empty means that nothing is traced.
+	TracesEndpoint string `yaml:"traces_endpoint"`
+	// TracesRatio is how many of the calls are traced whose callers did not decide, from
+	// 0 to 1.
+	TracesRatio float64 `yaml:"traces_ratio"`
 	// DrainDelay is the time between turning unhealthy and refusing calls, in
 	// which load balancers notice.
 	DrainDelay time.Duration `yaml:"drain_delay"`
@@ -79,6 +85,7 @@ func DefaultConfig() Config {
 		ElectionTimeout: time.Second,
 		LogLevel:        "info",
 		LogFormat:       "text",
+		TracesRatio:     0.01,
 		DrainDelay:      0,
 		ShutdownTimeout: 10 * time.Second,
 	}

@@ -134,6 +134,8 @@ func TestSettingsCoverConfig(t *testing.T) {
 			v = "7s"
 		case s.key == "bootstrap_expect":
 			v = "7"
+		case s.key == "traces_ratio":
+			v = "0.25"
 		case s.key == "profiles":
 			v = "true"
 		}

@@ -47,6 +47,8 @@ var settings = []setting{
 
 	text("log_level", "debug, info, warn or error", func(c *Config) *string { return &c.LogLevel }),
 	text("log_format", "text or json", func(c *Config) *string { return &c.LogFormat }),
+	text("traces_endpoint", "collector of traces, http://host:port or https:// (default none)", func(c *Config) *string { return &c.TracesEndpoint }),
+	ratio("traces_ratio", "how many of the calls are traced whose callers did not decide, 0 to 1", func(c *Config) *float64 { return &c.TracesRatio }),
 	span("drain_delay", "time between turning unhealthy and refusing calls", func(c *Config) *time.Duration { return &c.DrainDelay }),
 	span("shutdown_timeout", "time that calls under way get to end", func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
 }
@@ -72,6 +74,14 @@ func number(key, usage string, at func(*Config) *int) setting {
 		key: key, usage: usage,
 		set: func(c *Config, v string) (err error) { *at(c), err = strconv.Atoi(v); return err },
 		get: func(c *Config) string { return strconv.Itoa(*at(c)) },
+	}
+}
+
+func ratio(key, usage string, at func(*Config) *float64) setting {
+	return setting{
+		key: key, usage: usage,
+		set: func(c *Config, v string) (err error) { *at(c), err = strconv.ParseFloat(v, 64); return err },
+		get: func(c *Config) string { return strconv.FormatFloat(*at(c), 'g', -1, 64) },
 	}
 }
 

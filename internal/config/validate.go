@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,7 @@ func (c Config) Validate() error {
 	if !slices.Contains(logging.Formats, c.LogFormat) {
 		wrong.add("log_format", "%q is none of %s", c.LogFormat, strings.Join(logging.Formats, ", "))
 	}
+	c.checkTraces(&wrong)
 	if c.DrainDelay < 0 || c.DrainDelay > maxDrainDelay {
 		wrong.add("drain_delay", "is %s, must be from 0s to %s", c.DrainDelay, maxDrainDelay)
 	}
@@ -49,6 +51,24 @@ func (c Config) Validate() error {
 		wrong.add("shutdown_timeout", "is %s, must be above 0s and at most %s", c.ShutdownTimeout, maxShutdownTimeout)
 	}
 	return errors.Join(wrong...)
+}
+
+// checkTraces wants an address to which spans can be sent.
+func (c Config) checkTraces(wrong *problems) {
+	if !(c.TracesRatio >= 0 && c.TracesRatio <= 1) { // nor NaN
+		wrong.add("traces_ratio", "is %v, must be from 0 to 1", c.TracesRatio)
+	}
+	if c.TracesEndpoint == "" {
+		return
+	}
+	u, err := url.Parse(c.TracesEndpoint)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.User != nil,
+		u.Path != "" && u.Path != "/", u.RawQuery != "", u.Fragment != "":
+		wrong.add("traces_endpoint", "is not of the form http://host:port or https://host:port")
+	case u.Port() == "":
+		wrong.add("traces_endpoint", "%q has no port; collectors listen on 4317", c.TracesEndpoint)
+	}
 }
 
 // checkTLS wants what belongs together together.

@@ -24,6 +24,7 @@ import (
 	"github.com/admitd/admit/internal/buildinfo"
 	"github.com/admitd/admit/internal/clock"
 	"github.com/admitd/admit/internal/config"
+	"github.com/admitd/admit/internal/tracing"
 	"github.com/admitd/admit/raftstore"
 	"github.com/admitd/admit/server"
 )
@@ -41,6 +42,8 @@ type Node struct {
 
 	grpcListener net.Listener
 	httpListener net.Listener
+	// traces is nil where none are sent.
+	traces *tracing.Provider
 	// peerListener is nil on a node that is alone.
 	peerListener net.Listener
 
@@ -101,7 +104,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (*Node, err
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		newMachineCollector(cfg.Data, secured))
 	for _, step := range []func(context.Context) error{
-		n.listen, n.serveHTTP, n.openStore, n.serveGRPC, n.awaitReady, n.applyFirstPolicy,
+		n.listen, n.serveHTTP, n.openStore, n.sendTraces, n.serveGRPC, n.awaitReady, n.applyFirstPolicy,
 	} {
 		if err := step(ctx); err != nil {
 			n.unwind()
@@ -143,6 +146,9 @@ func (n *Node) openStore(context.Context) (err error) {
 
 func (n *Node) serveGRPC(context.Context) (err error) {
 	opts := server.Options{TLS: n.security.grpcTLS(), Guard: n.security.guard}
+	if n.traces != nil {
+		opts.Traces = n.traces
+	}
 	if n.cfg.Clustered() {
 		opts.Peers, opts.Addr = n.security.nodeCredentials(), n.grpcListener.Addr()
 	}

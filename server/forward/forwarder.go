@@ -63,6 +63,8 @@ type Call struct {
 	Request []byte
 	// Principal is who calls.
 	Principal string
+	// Traceparent is the call's place in a trace, or "".
+	Traceparent string
 }
 
 // Forwarder sends calls to whoever leads. Its methods may be called concurrently.

@@ -65,7 +65,7 @@ type pending struct {
 }
 
 func newPending(c Call) *pending {
-	return &pending{frame: &forwardv1.Call{Method: c.Method, Request: c.Request, Principal: c.Principal}}
+	return &pending{frame: &forwardv1.Call{Method: c.Method, Request: c.Request, Principal: c.Principal, Traceparent: c.Traceparent}}
 }
 
 // do is Forwarder.Do.

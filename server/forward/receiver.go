@@ -96,7 +96,9 @@ func (in *incoming) begin(c *forwardv1.Call) {
 	in.r.Metrics.received.Inc()
 	in.r.Metrics.serving.Inc()
 	in.running.Go(func() {
-		response, err := in.r.Answer(ctx, Call{Method: c.GetMethod(), Request: c.GetRequest(), Principal: c.GetPrincipal()})
+		response, err := in.r.Answer(ctx, Call{
+			Method: c.GetMethod(), Request: c.GetRequest(), Principal: c.GetPrincipal(), Traceparent: c.GetTraceparent(),
+		})
 		cancel()
 		in.r.Metrics.serving.Dec()
 		in.mu.Lock()

@@ -100,7 +100,11 @@ type SessionCall struct {
 	//	*SessionCall_Acquire
 	//	*SessionCall_Renew
 	//	*SessionCall_Release
-	Request       isSessionCall_Request `protobuf_oneof:"request"`
+	Request isSessionCall_Request `protobuf_oneof:"request"`
+	// The caller's place in a trace, as the `traceparent` of W3C's Trace Context, at most
+	// 128 bytes: what is done for the call is traced below it, if the caller samples and
+	// the node sends traces. Anything else is passed over. Empty means not traced.
+	Traceparent   string `protobuf:"bytes,6,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -181,6 +185,13 @@ func (x *SessionCall) GetRelease() *v1.ReleaseRequest {
 		}
 	}
 	return nil
+}
+
+func (x *SessionCall) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 type isSessionCall_Request interface {
@@ -468,13 +479,14 @@ const file_admit_v1alpha1_session_service_proto_rawDesc = "" +
 	"$admit/v1alpha1/session_service.proto\x12\x0eadmit.v1alpha1\x1a admit/v1/admission_service.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\"a\n" +
 	"\x0eSessionRequest\x121\n" +
 	"\x05calls\x18\x01 \x03(\v2\x1b.admit.v1alpha1.SessionCallR\x05calls\x12\x1c\n" +
-	"\tabandoned\x18\x02 \x03(\x04R\tabandoned\"\xf9\x01\n" +
+	"\tabandoned\x18\x02 \x03(\x04R\tabandoned\"\x9b\x02\n" +
 	"\vSessionCall\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x123\n" +
 	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x124\n" +
 	"\aacquire\x18\x03 \x01(\v2\x18.admit.v1.AcquireRequestH\x00R\aacquire\x12.\n" +
 	"\x05renew\x18\x04 \x01(\v2\x16.admit.v1.RenewRequestH\x00R\x05renew\x124\n" +
-	"\arelease\x18\x05 \x01(\v2\x18.admit.v1.ReleaseRequestH\x00R\areleaseB\t\n" +
+	"\arelease\x18\x05 \x01(\v2\x18.admit.v1.ReleaseRequestH\x00R\arelease\x12 \n" +
+	"\vtraceparent\x18\x06 \x01(\tR\vtraceparentB\t\n" +
 	"\arequest\"k\n" +
 	"\x0fSessionResponse\x127\n" +
 	"\aanswers\x18\x01 \x03(\v2\x1d.admit.v1alpha1.SessionAnswerR\aanswers\x12\x1f\n" +

@@ -92,7 +92,10 @@ type Call struct {
 	Timeout *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// Who calls, as the node that took the call found out. Empty where that node
 	// does not ask.
-	Principal     string `protobuf:"bytes,5,opt,name=principal,proto3" json:"principal,omitempty"`
+	Principal string `protobuf:"bytes,5,opt,name=principal,proto3" json:"principal,omitempty"`
+	// The call's place in a trace, as the `traceparent` of W3C's Trace Context. Empty
+	// where it is not traced.
+	Traceparent   string `protobuf:"bytes,6,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -158,6 +161,13 @@ func (x *Call) GetTimeout() *durationpb.Duration {
 func (x *Call) GetPrincipal() string {
 	if x != nil {
 		return x.Principal
+	}
+	return ""
+}
+
+func (x *Call) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
 	}
 	return ""
 }
@@ -477,13 +487,14 @@ const file_admit_forward_v1_forward_proto_rawDesc = "" +
 	"\x1eadmit/forward/v1/forward.proto\x12\x10admit.forward.v1\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\"\\\n" +
 	"\x0eForwardRequest\x12,\n" +
 	"\x05calls\x18\x01 \x03(\v2\x16.admit.forward.v1.CallR\x05calls\x12\x1c\n" +
-	"\tabandoned\x18\x02 \x03(\x04R\tabandoned\"\x9b\x01\n" +
+	"\tabandoned\x18\x02 \x03(\x04R\tabandoned\"\xbd\x01\n" +
 	"\x04Call\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\fR\arequest\x123\n" +
 	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12\x1c\n" +
-	"\tprincipal\x18\x05 \x01(\tR\tprincipal\"E\n" +
+	"\tprincipal\x18\x05 \x01(\tR\tprincipal\x12 \n" +
+	"\vtraceparent\x18\x06 \x01(\tR\vtraceparent\"E\n" +
 	"\x0fForwardResponse\x122\n" +
 	"\aanswers\x18\x01 \x03(\v2\x18.admit.forward.v1.AnswerR\aanswers\"x\n" +
 	"\x06Answer\x12\x0e\n" +
