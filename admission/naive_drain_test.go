@@ -144,7 +144,7 @@ func (n *naive) configure() {
 	}
 	n.forgetPools(before)
 	for _, p := range n.pools {
-		n.review(p)
+		n.review(p, func(*naiveWaiter) bool { return true })
 	}
 }
 

@@ -52,9 +52,7 @@ func (n *naive) putTenants(op *admission.PutTenants) *admission.PutTenantsResult
 	for _, id := range changed {
 		n.changeTenant(&old, p, p.tenant(id))
 	}
-	if len(changed) > 0 {
-		n.review(p)
-	}
+	n.review(p, func(w *naiveWaiter) bool { return slices.Contains(changed, w.op.Tenant) })
 	return &admission.PutTenantsResult{Changed: len(changed)}
 }
 

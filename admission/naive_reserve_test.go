@@ -16,11 +16,14 @@ func (n *naive) reserver(p *naivePool, at admission.Instant) *naiveTurn {
 		if head == nil { // it has just ended
 			return nil
 		}
-		limits := n.limits(p, turn.d.tenant.id, turn.d.lane, head.want, at)
+		limits := n.poolLimits(p, turn.d, head.want, at)
 		switch {
+		case !onlyTokens(limits):
+		case n.classOf(p, turn.d, turn.source) != turn.d.places[turn.source].class: // not since this entry
+			return nil
 		case len(limits) == 0:
 			return nil
-		case onlyTokens(limits):
+		default:
 			return &turn
 		}
 	}

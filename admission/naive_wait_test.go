@@ -161,9 +161,13 @@ func (n *naive) waiterHolds(p *naivePool, d *naiveDemand, source int, at admissi
 	return limits
 }
 
-// review ends the waits of those that a new policy refuses however long they wait.
-func (n *naive) review(p *naivePool) {
+// review ends the waits of those whose policy has changed and that are refused by it
+// however long they wait.
+func (n *naive) review(p *naivePool, whose func(*naiveWaiter) bool) {
 	lost := n.waitersOf(p, func(w *naiveWaiter) bool { // whoever it waits behind
+		if !whose(w) {
+			return false
+		}
 		own := n.limits(p, w.op.Tenant, w.d.lane, wantOf(w.op), n.t)
 		return answered(append(own, n.duplicates(p, w.op, n.t)...))
 	})

@@ -21,3 +21,23 @@ func TestAPutEndsWhatItMakesImpossible(t *testing.T) {
 	}
 	check(t, s)
 }
+
+// Those whom a put makes impossible are each told when the pool's tokens would be there:
+// none of them reserves them any more.
+func TestWhatAPutMakesImpossibleReservesNothing(t *testing.T) {
+	fair := BucketPolicy{Name: "fair", Scope: ScopeTenant, Capacity: 9, Refill: 1, Period: time.Second}
+	s := tell(t, PoolPolicy{Buckets: append(perSecond(ScopePool, 3), fair)})
+	s.acquire(&Acquire{Pool: "p", Tenant: "x", Cost: 2})
+	s.acquire(inLineFor("a", 2))
+	s.acquire(inLineFor("a", 2))
+	barred := TenantPolicy{ID: "a", Buckets: map[string]BucketOverride{"fair": {Blocked: true}}}
+	s.do(&PutTenants{Pool: "p", Rows: []TenantPut{{Tenant: barred}}})
+	want(t, "waits that ended", len(s.Ended()), 2)
+	for _, end := range s.Ended() {
+		for _, limit := range end.Result.Decision.Shed.Blocking {
+			if limit.Name == "rate" {
+				want(t, "the pool's tokens come", limit.RetryAfter, time.Second)
+			}
+		}
+	}
+}

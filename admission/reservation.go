@@ -12,10 +12,23 @@ import "math"
 // does.
 func (s *State) reservation(p *pool, now Instant) (holder position, ok bool) {
 	first, waits := p.firstWaiter()
-	if !waits || s.headWaiter(first.demand, first.source) == nil { // it has just ended
+	if !waits || s.outdated(first) {
 		return first, false
 	}
 	return first, !first.demand.lane.tokensFree(s.costOf(first), now)
+}
+
+// outdated says whether a waiter has just ended, or belongs elsewhere since an operation
+// of this entry: who comes first is known again once all are seated anew.
+func (s *State) outdated(p position) bool {
+	if s.headWaiter(p.demand, p.source) == nil {
+		return true
+	}
+	if !p.demand.unsettled {
+		return false
+	}
+	to, _ := s.classify(p.demand, p.source)
+	return to != p.demand.row.seats[p.source].seat
 }
 
 // firstWaiter returns the first waiter of the pool that lacks at most its tokens.
