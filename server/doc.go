@@ -24,4 +24,6 @@
 //     that the leader knew when they began.
 //   - metrics.go counts decisions; collector.go shows the state at each scrape.
 //     No label ever holds a tenant or a key.
+//   - traces.go makes the spans of calls, and debug.go logs what is decided about a
+//     pool, each where that is wanted and else for nothing.
 package server

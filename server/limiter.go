@@ -86,7 +86,12 @@ func kindOf(service, method string) callKind {
 			return counted
 		}
 		return refusable
-	case admitv1.DueWorkService_ServiceDesc.ServiceName, admitv1.StatusService_ServiceDesc.ServiceName:
+	case admitv1.StatusService_ServiceDesc.ServiceName:
+		if method == "DebugPool" {
+			return uncounted
+		}
+		return refusable
+	case admitv1.DueWorkService_ServiceDesc.ServiceName:
 		return refusable
 	}
 	return uncounted

@@ -91,3 +91,10 @@ func readExplain(in *admitv1.ExplainRequest) (*admission.ExplainQuery, error) {
 	q.Key = c.optional(c.identity, "key", in.GetKey())
 	return q, c.err()
 }
+
+// readDebugPool returns the pool, and for how long it is to be logged.
+func readDebugPool(in *admitv1.DebugPoolRequest) (pool string, span time.Duration, err error) {
+	c := newChecker()
+	pool = c.name("pool", in.GetPool())
+	return pool, c.duration("duration", in.GetDuration(), 0, maxDebugTime, defaultDebugTime), c.err()
+}

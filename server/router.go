@@ -30,16 +30,21 @@ type router struct {
 	store  Store
 	drain  *drain
 	traces *traces
+	debug  *debugger
 	// forwarder is nil where the node is alone.
 	forwarder *forward.Forwarder
 	following sync.WaitGroup
 }
 
-// follow tells the forwarder who leads, until the drain begins.
+// follow tells the forwarder, and who logs what is decided here, who leads, until the drain begins.
 func (r *router) follow() {
 	for {
 		changed := r.store.ReadyChanged()
-		r.forwarder.Lead(r.store.Leader().GRPCAddr)
+		leader := r.store.Leader()
+		r.forwarder.Lead(leader.GRPCAddr)
+		if leader.NodeID != r.store.NodeID() {
+			r.debug.endAll("this node does not lead any more")
+		}
 		select {
 		case <-changed:
 		case <-r.drain.ctx.Done():

@@ -79,11 +79,13 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	if err := register(reg, collectors...); err != nil {
 		return nil, err
 	}
+	debug := &debugger{log: log, nodeID: store.NodeID()}
+	store = debuggedStore{store, debug}
 	traces := newTraces(opts.Traces)
 	if traces != nil {
 		store = tracedStore{store}
 	}
-	router := &router{store: store, drain: drain, traces: traces}
+	router := &router{store: store, drain: drain, traces: traces, debug: debug}
 	around := &around{log: callLog{log}, calls: calls, drain: drain, gate: gate, router: router, traces: traces}
 	g := grpc.NewServer(slices.Concat(transportLimits(), encryption(opts.TLS), around.options(),
 		[]grpc.ServerOption{grpc.InTapHandle(limiter.enter)})...)
@@ -91,11 +93,11 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	s := &Server{grpc: g, drain: drain, router: router, api: api, around: around, httpCalls: overHTTP}
 	admitv1.RegisterAdmissionServiceServer(api, &admissionService{store: store, metrics: decisions, drain: drain})
 	admitv1alpha1.RegisterSessionServiceServer(api, &sessionService{
-		store: store, router: router, metrics: decisions, counts: sessions, drain: drain, log: log,
+		store: store, router: router, metrics: decisions, counts: sessions, drain: drain, log: log, debug: debug,
 	})
 	admitv1.RegisterDueWorkServiceServer(api, newDueWorkService(store, reads))
 	admitv1.RegisterPolicyServiceServer(api, &policyService{store: store, reads: reads, log: log})
-	admitv1.RegisterStatusServiceServer(api, newStatusService(reads))
+	admitv1.RegisterStatusServiceServer(api, newStatusService(reads, debug))
 	admitv1.RegisterClusterServiceServer(api, &clusterService{members: store, log: log})
 	if opts.Peers != nil {
 		router.forwarder = forward.New(opts.Peers, opts.Addr, log, forwards)
@@ -164,5 +166,6 @@ func (s *Server) Stop(ctx context.Context) {
 	s.grpc.GracefulStop()
 	cut()
 	s.router.close()
+	s.router.debug.close()
 	s.health.close()
 }

@@ -138,6 +138,9 @@ func (c *sessionCall) request() (method string, req proto.Message) {
 func (c *sessionCall) answer() *admitv1alpha1.SessionAnswer {
 	out := &admitv1alpha1.SessionAnswer{Id: c.in.GetId()}
 	err := c.err
+	if c.leader == nil && c.session.debug.pools.Load() != nil {
+		c.session.debug.decided(c.session.ctx, []raftstore.Request{c.Request}, []raftstore.Answer{c.decided}, err)
+	}
 	switch {
 	case err != nil:
 		err = c.session.drain.explain(c.session.ctx, err)

@@ -26,6 +26,7 @@ type sessionService struct {
 	counts  *sessionMetrics
 	drain   *drain
 	log     *slog.Logger
+	debug   *debugger
 }
 
 // Session runs one goroutine that reads and, here, one that writes; none waits for a

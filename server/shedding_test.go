@@ -66,7 +66,7 @@ func TestGetSheddingShowsAll(t *testing.T) {
 // So many pictures are read at the same time, and no more.
 func TestPicturesAreBounded(t *testing.T) {
 	store := newFakeStore()
-	s := newStatusService(reads{store, &router{}})
+	s := newStatusService(reads{store, &router{}}, &debugger{})
 	for range maxPictures {
 		s.pictures <- struct{}{}
 	}

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
@@ -10,6 +12,7 @@ import (
 type statusService struct {
 	admitv1.UnsafeStatusServiceServer
 	reads reads
+	debug *debugger
 	// pictures has a place for each picture, and each list of permits, that is being
 	// read.
 	pictures chan struct{}
@@ -19,8 +22,8 @@ type statusService struct {
 // that the state has left behind.
 const maxPictures = 8
 
-func newStatusService(reads reads) *statusService {
-	return &statusService{reads: reads, pictures: make(chan struct{}, maxPictures)}
+func newStatusService(reads reads, debug *debugger) *statusService {
+	return &statusService{reads: reads, debug: debug, pictures: make(chan struct{}, maxPictures)}
 }
 
 func (s *statusService) QueueHealth(ctx context.Context, in *admitv1.QueueHealthRequest) (*admitv1.QueueHealthResponse, error) {
@@ -88,6 +91,29 @@ func (s *statusService) ListTenants(ctx context.Context, in *admitv1.ListTenants
 	out := writeTenants(index, l, rows)
 	out.Age = old
 	return out, nil
+}
+
+// DebugPool is for the leader alone: it has to lead now to answer.
+func (s *statusService) DebugPool(ctx context.Context, in *admitv1.DebugPoolRequest) (*admitv1.DebugPoolResponse, error) {
+	pool, span, err := readDebugPool(in)
+	if err != nil {
+		return nil, err
+	}
+	point, err := s.reads.replica.ReadPoint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := false
+	s.reads.replica.ViewAt(point, func(st *admission.State, at admission.Instant, w admission.Wall) {
+		known = len(st.Health(at, w, pool)) > 0
+	})
+	if !known {
+		return nil, unknownPool(pool)
+	}
+	if err := s.debug.watch(ctx, pool, span); err != nil {
+		return nil, err
+	}
+	return &admitv1.DebugPoolResponse{NodeId: s.debug.nodeID, Duration: durationpb.New(span)}, nil
 }
 
 func unknownPool(pool string) error {

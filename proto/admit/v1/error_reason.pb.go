@@ -57,8 +57,8 @@ const (
 	// NOT_FOUND. The pool refuses tenants of which it has no word. Metadata:
 	// `pool`, `tenant`.
 	ErrorReason_ERROR_REASON_UNKNOWN_TENANT ErrorReason = 20
-	// FAILED_PRECONDITION. One of the pool's limits is reached. Metadata: `pool`,
-	// `limit`, `capacity`.
+	// FAILED_PRECONDITION. One of the pool's limits is reached, or as many pools are
+	// logged as may be. Metadata: `pool`, `limit`, `capacity`.
 	ErrorReason_ERROR_REASON_LIMIT_REACHED ErrorReason = 21
 	// UNAVAILABLE with RetryInfo. This node does not lead, and could not pass the call
 	// on. Metadata: `leader_id`, and where known `leader_addr`.

@@ -76,7 +76,117 @@ func (x TenantStatus_Source) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TenantStatus_Source.Descriptor instead.
 func (TenantStatus_Source) EnumDescriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{4, 0}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{6, 0}
+}
+
+// DebugPoolRequest says which pool, and for how long.
+type DebugPoolRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool. Required.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// For how long from now on, up to 1 h. 0 ends it. Absent means 5 minutes.
+	Duration      *durationpb.Duration `protobuf:"bytes,2,opt,name=duration,proto3" json:"duration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DebugPoolRequest) Reset() {
+	*x = DebugPoolRequest{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DebugPoolRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DebugPoolRequest) ProtoMessage() {}
+
+func (x *DebugPoolRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DebugPoolRequest.ProtoReflect.Descriptor instead.
+func (*DebugPoolRequest) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *DebugPoolRequest) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *DebugPoolRequest) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
+// DebugPoolResponse says where to look.
+type DebugPoolResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node whose log has the lines: the leader.
+	NodeId string `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
+	// For how long it logs from now on. 0 where it logs the pool no longer.
+	Duration      *durationpb.Duration `protobuf:"bytes,2,opt,name=duration,proto3" json:"duration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DebugPoolResponse) Reset() {
+	*x = DebugPoolResponse{}
+	mi := &file_admit_v1_status_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DebugPoolResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DebugPoolResponse) ProtoMessage() {}
+
+func (x *DebugPoolResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_status_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DebugPoolResponse.ProtoReflect.Descriptor instead.
+func (*DebugPoolResponse) Descriptor() ([]byte, []int) {
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *DebugPoolResponse) GetNodeId() string {
+	if x != nil {
+		return x.NodeId
+	}
+	return ""
+}
+
+func (x *DebugPoolResponse) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
 }
 
 // GetTenantRequest names a tenant.
@@ -95,7 +205,7 @@ type GetTenantRequest struct {
 
 func (x *GetTenantRequest) Reset() {
 	*x = GetTenantRequest{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[0]
+	mi := &file_admit_v1_status_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -107,7 +217,7 @@ func (x *GetTenantRequest) String() string {
 func (*GetTenantRequest) ProtoMessage() {}
 
 func (x *GetTenantRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[0]
+	mi := &file_admit_v1_status_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -120,7 +230,7 @@ func (x *GetTenantRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTenantRequest.ProtoReflect.Descriptor instead.
 func (*GetTenantRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{0}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *GetTenantRequest) GetPool() string {
@@ -161,7 +271,7 @@ type GetTenantResponse struct {
 
 func (x *GetTenantResponse) Reset() {
 	*x = GetTenantResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[1]
+	mi := &file_admit_v1_status_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -173,7 +283,7 @@ func (x *GetTenantResponse) String() string {
 func (*GetTenantResponse) ProtoMessage() {}
 
 func (x *GetTenantResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[1]
+	mi := &file_admit_v1_status_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -186,7 +296,7 @@ func (x *GetTenantResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTenantResponse.ProtoReflect.Descriptor instead.
 func (*GetTenantResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{1}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetTenantResponse) GetTenant() *TenantStatus {
@@ -228,7 +338,7 @@ type ListTenantsRequest struct {
 
 func (x *ListTenantsRequest) Reset() {
 	*x = ListTenantsRequest{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[2]
+	mi := &file_admit_v1_status_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -240,7 +350,7 @@ func (x *ListTenantsRequest) String() string {
 func (*ListTenantsRequest) ProtoMessage() {}
 
 func (x *ListTenantsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[2]
+	mi := &file_admit_v1_status_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -253,7 +363,7 @@ func (x *ListTenantsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTenantsRequest.ProtoReflect.Descriptor instead.
 func (*ListTenantsRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{2}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListTenantsRequest) GetPool() string {
@@ -303,7 +413,7 @@ type ListTenantsResponse struct {
 
 func (x *ListTenantsResponse) Reset() {
 	*x = ListTenantsResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[3]
+	mi := &file_admit_v1_status_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -315,7 +425,7 @@ func (x *ListTenantsResponse) String() string {
 func (*ListTenantsResponse) ProtoMessage() {}
 
 func (x *ListTenantsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[3]
+	mi := &file_admit_v1_status_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -328,7 +438,7 @@ func (x *ListTenantsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTenantsResponse.ProtoReflect.Descriptor instead.
 func (*ListTenantsResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{3}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListTenantsResponse) GetTenants() []*TenantStatus {
@@ -384,7 +494,7 @@ type TenantStatus struct {
 
 func (x *TenantStatus) Reset() {
 	*x = TenantStatus{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[4]
+	mi := &file_admit_v1_status_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +506,7 @@ func (x *TenantStatus) String() string {
 func (*TenantStatus) ProtoMessage() {}
 
 func (x *TenantStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[4]
+	mi := &file_admit_v1_status_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +519,7 @@ func (x *TenantStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TenantStatus.ProtoReflect.Descriptor instead.
 func (*TenantStatus) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{4}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TenantStatus) GetShare() *Tenant {
@@ -481,7 +591,7 @@ type ListPermitsRequest struct {
 
 func (x *ListPermitsRequest) Reset() {
 	*x = ListPermitsRequest{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[5]
+	mi := &file_admit_v1_status_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +603,7 @@ func (x *ListPermitsRequest) String() string {
 func (*ListPermitsRequest) ProtoMessage() {}
 
 func (x *ListPermitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[5]
+	mi := &file_admit_v1_status_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +616,7 @@ func (x *ListPermitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPermitsRequest.ProtoReflect.Descriptor instead.
 func (*ListPermitsRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{5}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListPermitsRequest) GetPool() string {
@@ -566,7 +676,7 @@ type ListPermitsResponse struct {
 
 func (x *ListPermitsResponse) Reset() {
 	*x = ListPermitsResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[6]
+	mi := &file_admit_v1_status_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -578,7 +688,7 @@ func (x *ListPermitsResponse) String() string {
 func (*ListPermitsResponse) ProtoMessage() {}
 
 func (x *ListPermitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[6]
+	mi := &file_admit_v1_status_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -591,7 +701,7 @@ func (x *ListPermitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPermitsResponse.ProtoReflect.Descriptor instead.
 func (*ListPermitsResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{6}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListPermitsResponse) GetPermits() []*ListedPermit {
@@ -665,7 +775,7 @@ type ListedPermit struct {
 
 func (x *ListedPermit) Reset() {
 	*x = ListedPermit{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[7]
+	mi := &file_admit_v1_status_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -677,7 +787,7 @@ func (x *ListedPermit) String() string {
 func (*ListedPermit) ProtoMessage() {}
 
 func (x *ListedPermit) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[7]
+	mi := &file_admit_v1_status_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -690,7 +800,7 @@ func (x *ListedPermit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListedPermit.ProtoReflect.Descriptor instead.
 func (*ListedPermit) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{7}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListedPermit) GetFence() int64 {
@@ -797,7 +907,7 @@ type PermitAges struct {
 
 func (x *PermitAges) Reset() {
 	*x = PermitAges{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[8]
+	mi := &file_admit_v1_status_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -809,7 +919,7 @@ func (x *PermitAges) String() string {
 func (*PermitAges) ProtoMessage() {}
 
 func (x *PermitAges) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[8]
+	mi := &file_admit_v1_status_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -822,7 +932,7 @@ func (x *PermitAges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitAges.ProtoReflect.Descriptor instead.
 func (*PermitAges) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{8}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PermitAges) GetUnder() *durationpb.Duration {
@@ -859,7 +969,7 @@ type GetSheddingRequest struct {
 
 func (x *GetSheddingRequest) Reset() {
 	*x = GetSheddingRequest{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[9]
+	mi := &file_admit_v1_status_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -871,7 +981,7 @@ func (x *GetSheddingRequest) String() string {
 func (*GetSheddingRequest) ProtoMessage() {}
 
 func (x *GetSheddingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[9]
+	mi := &file_admit_v1_status_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -884,7 +994,7 @@ func (x *GetSheddingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSheddingRequest.ProtoReflect.Descriptor instead.
 func (*GetSheddingRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{9}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetSheddingRequest) GetPool() string {
@@ -939,7 +1049,7 @@ type GetSheddingResponse struct {
 
 func (x *GetSheddingResponse) Reset() {
 	*x = GetSheddingResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[10]
+	mi := &file_admit_v1_status_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1061,7 @@ func (x *GetSheddingResponse) String() string {
 func (*GetSheddingResponse) ProtoMessage() {}
 
 func (x *GetSheddingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[10]
+	mi := &file_admit_v1_status_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1074,7 @@ func (x *GetSheddingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSheddingResponse.ProtoReflect.Descriptor instead.
 func (*GetSheddingResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{10}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetSheddingResponse) GetShedding() *Shedding {
@@ -1000,7 +1110,7 @@ type WatchSheddingRequest struct {
 
 func (x *WatchSheddingRequest) Reset() {
 	*x = WatchSheddingRequest{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[11]
+	mi := &file_admit_v1_status_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1122,7 @@ func (x *WatchSheddingRequest) String() string {
 func (*WatchSheddingRequest) ProtoMessage() {}
 
 func (x *WatchSheddingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[11]
+	mi := &file_admit_v1_status_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1135,7 @@ func (x *WatchSheddingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSheddingRequest.ProtoReflect.Descriptor instead.
 func (*WatchSheddingRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{11}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WatchSheddingRequest) GetPool() string {
@@ -1071,7 +1181,7 @@ type WatchSheddingResponse struct {
 
 func (x *WatchSheddingResponse) Reset() {
 	*x = WatchSheddingResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[12]
+	mi := &file_admit_v1_status_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1083,7 +1193,7 @@ func (x *WatchSheddingResponse) String() string {
 func (*WatchSheddingResponse) ProtoMessage() {}
 
 func (x *WatchSheddingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[12]
+	mi := &file_admit_v1_status_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1206,7 @@ func (x *WatchSheddingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSheddingResponse.ProtoReflect.Descriptor instead.
 func (*WatchSheddingResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{12}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WatchSheddingResponse) GetShedding() *Shedding {
@@ -1133,7 +1243,7 @@ type TopShedRequest struct {
 
 func (x *TopShedRequest) Reset() {
 	*x = TopShedRequest{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[13]
+	mi := &file_admit_v1_status_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1255,7 @@ func (x *TopShedRequest) String() string {
 func (*TopShedRequest) ProtoMessage() {}
 
 func (x *TopShedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[13]
+	mi := &file_admit_v1_status_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1268,7 @@ func (x *TopShedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopShedRequest.ProtoReflect.Descriptor instead.
 func (*TopShedRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{13}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TopShedRequest) GetPool() string {
@@ -1215,7 +1325,7 @@ type TopShedResponse struct {
 
 func (x *TopShedResponse) Reset() {
 	*x = TopShedResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[14]
+	mi := &file_admit_v1_status_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1337,7 @@ func (x *TopShedResponse) String() string {
 func (*TopShedResponse) ProtoMessage() {}
 
 func (x *TopShedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[14]
+	mi := &file_admit_v1_status_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1350,7 @@ func (x *TopShedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopShedResponse.ProtoReflect.Descriptor instead.
 func (*TopShedResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{14}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TopShedResponse) GetTenants() []*TopTenant {
@@ -1286,7 +1396,7 @@ type TopTenant struct {
 
 func (x *TopTenant) Reset() {
 	*x = TopTenant{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[15]
+	mi := &file_admit_v1_status_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1298,7 +1408,7 @@ func (x *TopTenant) String() string {
 func (*TopTenant) ProtoMessage() {}
 
 func (x *TopTenant) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[15]
+	mi := &file_admit_v1_status_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1311,7 +1421,7 @@ func (x *TopTenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopTenant.ProtoReflect.Descriptor instead.
 func (*TopTenant) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{15}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TopTenant) GetTenant() string {
@@ -1350,7 +1460,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[16]
+	mi := &file_admit_v1_status_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1472,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[16]
+	mi := &file_admit_v1_status_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1485,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{16}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ExplainResponse) GetExplanation() *Explanation {
@@ -1406,7 +1516,7 @@ type QueueHealthRequest struct {
 
 func (x *QueueHealthRequest) Reset() {
 	*x = QueueHealthRequest{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[17]
+	mi := &file_admit_v1_status_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1418,7 +1528,7 @@ func (x *QueueHealthRequest) String() string {
 func (*QueueHealthRequest) ProtoMessage() {}
 
 func (x *QueueHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[17]
+	mi := &file_admit_v1_status_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1431,7 +1541,7 @@ func (x *QueueHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueHealthRequest.ProtoReflect.Descriptor instead.
 func (*QueueHealthRequest) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{17}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *QueueHealthRequest) GetPool() string {
@@ -1469,7 +1579,7 @@ type QueueHealthResponse struct {
 
 func (x *QueueHealthResponse) Reset() {
 	*x = QueueHealthResponse{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[18]
+	mi := &file_admit_v1_status_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1591,7 @@ func (x *QueueHealthResponse) String() string {
 func (*QueueHealthResponse) ProtoMessage() {}
 
 func (x *QueueHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[18]
+	mi := &file_admit_v1_status_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1604,7 @@ func (x *QueueHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueHealthResponse.ProtoReflect.Descriptor instead.
 func (*QueueHealthResponse) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{18}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *QueueHealthResponse) GetPools() []*PoolHealth {
@@ -1577,7 +1687,7 @@ type PoolHealth struct {
 
 func (x *PoolHealth) Reset() {
 	*x = PoolHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[19]
+	mi := &file_admit_v1_status_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1699,7 @@ func (x *PoolHealth) String() string {
 func (*PoolHealth) ProtoMessage() {}
 
 func (x *PoolHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[19]
+	mi := &file_admit_v1_status_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1712,7 @@ func (x *PoolHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolHealth.ProtoReflect.Descriptor instead.
 func (*PoolHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{19}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PoolHealth) GetPool() string {
@@ -1739,7 +1849,7 @@ type LimitHealth struct {
 
 func (x *LimitHealth) Reset() {
 	*x = LimitHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[20]
+	mi := &file_admit_v1_status_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1751,7 +1861,7 @@ func (x *LimitHealth) String() string {
 func (*LimitHealth) ProtoMessage() {}
 
 func (x *LimitHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[20]
+	mi := &file_admit_v1_status_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1764,7 +1874,7 @@ func (x *LimitHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitHealth.ProtoReflect.Descriptor instead.
 func (*LimitHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{20}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LimitHealth) GetLimit() string {
@@ -1818,7 +1928,7 @@ type LaneHealth struct {
 
 func (x *LaneHealth) Reset() {
 	*x = LaneHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[21]
+	mi := &file_admit_v1_status_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1830,7 +1940,7 @@ func (x *LaneHealth) String() string {
 func (*LaneHealth) ProtoMessage() {}
 
 func (x *LaneHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[21]
+	mi := &file_admit_v1_status_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1843,7 +1953,7 @@ func (x *LaneHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneHealth.ProtoReflect.Descriptor instead.
 func (*LaneHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{21}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LaneHealth) GetLane() string {
@@ -1936,7 +2046,7 @@ type BucketHealth struct {
 
 func (x *BucketHealth) Reset() {
 	*x = BucketHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[22]
+	mi := &file_admit_v1_status_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1948,7 +2058,7 @@ func (x *BucketHealth) String() string {
 func (*BucketHealth) ProtoMessage() {}
 
 func (x *BucketHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[22]
+	mi := &file_admit_v1_status_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1961,7 +2071,7 @@ func (x *BucketHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketHealth.ProtoReflect.Descriptor instead.
 func (*BucketHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{22}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BucketHealth) GetBucket() string {
@@ -2003,7 +2113,13 @@ var File_admit_v1_status_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1dadmit/v1/status_service.proto\x12\badmit.v1\x1a\x1aadmit/v1/explanation.proto\x1a\x15admit/v1/permit.proto\x1a\x15admit/v1/policy.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\"T\n" +
+	"\x1dadmit/v1/status_service.proto\x12\badmit.v1\x1a\x1aadmit/v1/explanation.proto\x1a\x15admit/v1/permit.proto\x1a\x15admit/v1/policy.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\"]\n" +
+	"\x10DebugPoolRequest\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x125\n" +
+	"\bduration\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bduration\"c\n" +
+	"\x11DebugPoolResponse\x12\x17\n" +
+	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x125\n" +
+	"\bduration\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bduration\"T\n" +
 	"\x10GetTenantRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x14\n" +
@@ -2162,7 +2278,7 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\bcapacity\x18\x03 \x01(\x03R\bcapacity\x12\x16\n" +
 	"\x06paused\x18\x04 \x01(\bR\x06paused\x128\n" +
 	"\n" +
-	"paused_for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\tpausedFor2\xdb\x04\n" +
+	"paused_for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\tpausedFor2\xa1\x05\n" +
 	"\rStatusService\x12J\n" +
 	"\vQueueHealth\x12\x1c.admit.v1.QueueHealthRequest\x1a\x1d.admit.v1.QueueHealthResponse\x12D\n" +
 	"\tGetTenant\x12\x1a.admit.v1.GetTenantRequest\x1a\x1b.admit.v1.GetTenantResponse\x12J\n" +
@@ -2171,7 +2287,8 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\vGetShedding\x12\x1c.admit.v1.GetSheddingRequest\x1a\x1d.admit.v1.GetSheddingResponse0\x01\x12R\n" +
 	"\rWatchShedding\x12\x1e.admit.v1.WatchSheddingRequest\x1a\x1f.admit.v1.WatchSheddingResponse0\x01\x12>\n" +
 	"\aTopShed\x12\x18.admit.v1.TopShedRequest\x1a\x19.admit.v1.TopShedResponse\x12>\n" +
-	"\aExplain\x12\x18.admit.v1.ExplainRequest\x1a\x19.admit.v1.ExplainResponseB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
+	"\aExplain\x12\x18.admit.v1.ExplainRequest\x1a\x19.admit.v1.ExplainResponse\x12D\n" +
+	"\tDebugPool\x12\x1a.admit.v1.DebugPoolRequest\x1a\x1b.admit.v1.DebugPoolResponseB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
 var (
 	file_admit_v1_status_service_proto_rawDescOnce sync.Once
@@ -2186,100 +2303,106 @@ func file_admit_v1_status_service_proto_rawDescGZIP() []byte {
 }
 
 var file_admit_v1_status_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_admit_v1_status_service_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_admit_v1_status_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_admit_v1_status_service_proto_goTypes = []any{
 	(TenantStatus_Source)(0),      // 0: admit.v1.TenantStatus.Source
-	(*GetTenantRequest)(nil),      // 1: admit.v1.GetTenantRequest
-	(*GetTenantResponse)(nil),     // 2: admit.v1.GetTenantResponse
-	(*ListTenantsRequest)(nil),    // 3: admit.v1.ListTenantsRequest
-	(*ListTenantsResponse)(nil),   // 4: admit.v1.ListTenantsResponse
-	(*TenantStatus)(nil),          // 5: admit.v1.TenantStatus
-	(*ListPermitsRequest)(nil),    // 6: admit.v1.ListPermitsRequest
-	(*ListPermitsResponse)(nil),   // 7: admit.v1.ListPermitsResponse
-	(*ListedPermit)(nil),          // 8: admit.v1.ListedPermit
-	(*PermitAges)(nil),            // 9: admit.v1.PermitAges
-	(*GetSheddingRequest)(nil),    // 10: admit.v1.GetSheddingRequest
-	(*GetSheddingResponse)(nil),   // 11: admit.v1.GetSheddingResponse
-	(*WatchSheddingRequest)(nil),  // 12: admit.v1.WatchSheddingRequest
-	(*WatchSheddingResponse)(nil), // 13: admit.v1.WatchSheddingResponse
-	(*TopShedRequest)(nil),        // 14: admit.v1.TopShedRequest
-	(*TopShedResponse)(nil),       // 15: admit.v1.TopShedResponse
-	(*TopTenant)(nil),             // 16: admit.v1.TopTenant
-	(*ExplainResponse)(nil),       // 17: admit.v1.ExplainResponse
-	(*QueueHealthRequest)(nil),    // 18: admit.v1.QueueHealthRequest
-	(*QueueHealthResponse)(nil),   // 19: admit.v1.QueueHealthResponse
-	(*PoolHealth)(nil),            // 20: admit.v1.PoolHealth
-	(*LimitHealth)(nil),           // 21: admit.v1.LimitHealth
-	(*LaneHealth)(nil),            // 22: admit.v1.LaneHealth
-	(*BucketHealth)(nil),          // 23: admit.v1.BucketHealth
-	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
-	(*Tenant)(nil),                // 25: admit.v1.Tenant
-	(PermitState)(0),              // 26: admit.v1.PermitState
-	(Reason)(0),                   // 27: admit.v1.Reason
-	(*Shedding)(nil),              // 28: admit.v1.Shedding
-	(*HeldTenant)(nil),            // 29: admit.v1.HeldTenant
-	(*Explanation)(nil),           // 30: admit.v1.Explanation
-	(*HeldTotal)(nil),             // 31: admit.v1.HeldTotal
-	(*ExplainRequest)(nil),        // 32: admit.v1.ExplainRequest
+	(*DebugPoolRequest)(nil),      // 1: admit.v1.DebugPoolRequest
+	(*DebugPoolResponse)(nil),     // 2: admit.v1.DebugPoolResponse
+	(*GetTenantRequest)(nil),      // 3: admit.v1.GetTenantRequest
+	(*GetTenantResponse)(nil),     // 4: admit.v1.GetTenantResponse
+	(*ListTenantsRequest)(nil),    // 5: admit.v1.ListTenantsRequest
+	(*ListTenantsResponse)(nil),   // 6: admit.v1.ListTenantsResponse
+	(*TenantStatus)(nil),          // 7: admit.v1.TenantStatus
+	(*ListPermitsRequest)(nil),    // 8: admit.v1.ListPermitsRequest
+	(*ListPermitsResponse)(nil),   // 9: admit.v1.ListPermitsResponse
+	(*ListedPermit)(nil),          // 10: admit.v1.ListedPermit
+	(*PermitAges)(nil),            // 11: admit.v1.PermitAges
+	(*GetSheddingRequest)(nil),    // 12: admit.v1.GetSheddingRequest
+	(*GetSheddingResponse)(nil),   // 13: admit.v1.GetSheddingResponse
+	(*WatchSheddingRequest)(nil),  // 14: admit.v1.WatchSheddingRequest
+	(*WatchSheddingResponse)(nil), // 15: admit.v1.WatchSheddingResponse
+	(*TopShedRequest)(nil),        // 16: admit.v1.TopShedRequest
+	(*TopShedResponse)(nil),       // 17: admit.v1.TopShedResponse
+	(*TopTenant)(nil),             // 18: admit.v1.TopTenant
+	(*ExplainResponse)(nil),       // 19: admit.v1.ExplainResponse
+	(*QueueHealthRequest)(nil),    // 20: admit.v1.QueueHealthRequest
+	(*QueueHealthResponse)(nil),   // 21: admit.v1.QueueHealthResponse
+	(*PoolHealth)(nil),            // 22: admit.v1.PoolHealth
+	(*LimitHealth)(nil),           // 23: admit.v1.LimitHealth
+	(*LaneHealth)(nil),            // 24: admit.v1.LaneHealth
+	(*BucketHealth)(nil),          // 25: admit.v1.BucketHealth
+	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
+	(*Tenant)(nil),                // 27: admit.v1.Tenant
+	(PermitState)(0),              // 28: admit.v1.PermitState
+	(Reason)(0),                   // 29: admit.v1.Reason
+	(*Shedding)(nil),              // 30: admit.v1.Shedding
+	(*HeldTenant)(nil),            // 31: admit.v1.HeldTenant
+	(*Explanation)(nil),           // 32: admit.v1.Explanation
+	(*HeldTotal)(nil),             // 33: admit.v1.HeldTotal
+	(*ExplainRequest)(nil),        // 34: admit.v1.ExplainRequest
 }
 var file_admit_v1_status_service_proto_depIdxs = []int32{
-	5,  // 0: admit.v1.GetTenantResponse.tenant:type_name -> admit.v1.TenantStatus
-	24, // 1: admit.v1.GetTenantResponse.age:type_name -> google.protobuf.Duration
-	5,  // 2: admit.v1.ListTenantsResponse.tenants:type_name -> admit.v1.TenantStatus
-	24, // 3: admit.v1.ListTenantsResponse.age:type_name -> google.protobuf.Duration
-	25, // 4: admit.v1.TenantStatus.share:type_name -> admit.v1.Tenant
-	0,  // 5: admit.v1.TenantStatus.source:type_name -> admit.v1.TenantStatus.Source
-	23, // 6: admit.v1.TenantStatus.buckets:type_name -> admit.v1.BucketHealth
-	8,  // 7: admit.v1.ListPermitsResponse.permits:type_name -> admit.v1.ListedPermit
-	9,  // 8: admit.v1.ListPermitsResponse.ages:type_name -> admit.v1.PermitAges
-	24, // 9: admit.v1.ListPermitsResponse.age:type_name -> google.protobuf.Duration
-	24, // 10: admit.v1.ListedPermit.held_for:type_name -> google.protobuf.Duration
-	24, // 11: admit.v1.ListedPermit.expires_in:type_name -> google.protobuf.Duration
-	26, // 12: admit.v1.ListedPermit.state:type_name -> admit.v1.PermitState
-	24, // 13: admit.v1.PermitAges.under:type_name -> google.protobuf.Duration
-	27, // 14: admit.v1.GetSheddingRequest.reason:type_name -> admit.v1.Reason
-	28, // 15: admit.v1.GetSheddingResponse.shedding:type_name -> admit.v1.Shedding
-	24, // 16: admit.v1.GetSheddingResponse.age:type_name -> google.protobuf.Duration
-	24, // 17: admit.v1.WatchSheddingRequest.interval:type_name -> google.protobuf.Duration
-	28, // 18: admit.v1.WatchSheddingResponse.shedding:type_name -> admit.v1.Shedding
-	24, // 19: admit.v1.WatchSheddingResponse.age:type_name -> google.protobuf.Duration
-	27, // 20: admit.v1.TopShedRequest.reason:type_name -> admit.v1.Reason
-	16, // 21: admit.v1.TopShedResponse.tenants:type_name -> admit.v1.TopTenant
-	24, // 22: admit.v1.TopShedResponse.cluster_time:type_name -> google.protobuf.Duration
-	24, // 23: admit.v1.TopShedResponse.age:type_name -> google.protobuf.Duration
-	29, // 24: admit.v1.TopTenant.held:type_name -> admit.v1.HeldTenant
-	30, // 25: admit.v1.ExplainResponse.explanation:type_name -> admit.v1.Explanation
-	24, // 26: admit.v1.ExplainResponse.age:type_name -> google.protobuf.Duration
-	20, // 27: admit.v1.QueueHealthResponse.pools:type_name -> admit.v1.PoolHealth
-	24, // 28: admit.v1.QueueHealthResponse.cluster_time:type_name -> google.protobuf.Duration
-	24, // 29: admit.v1.QueueHealthResponse.age:type_name -> google.protobuf.Duration
-	22, // 30: admit.v1.PoolHealth.lanes:type_name -> admit.v1.LaneHealth
-	23, // 31: admit.v1.PoolHealth.buckets:type_name -> admit.v1.BucketHealth
-	31, // 32: admit.v1.PoolHealth.held:type_name -> admit.v1.HeldTotal
-	21, // 33: admit.v1.PoolHealth.limits:type_name -> admit.v1.LimitHealth
-	24, // 34: admit.v1.LaneHealth.oldest_age:type_name -> google.protobuf.Duration
-	24, // 35: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
-	18, // 36: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
-	1,  // 37: admit.v1.StatusService.GetTenant:input_type -> admit.v1.GetTenantRequest
-	3,  // 38: admit.v1.StatusService.ListTenants:input_type -> admit.v1.ListTenantsRequest
-	6,  // 39: admit.v1.StatusService.ListPermits:input_type -> admit.v1.ListPermitsRequest
-	10, // 40: admit.v1.StatusService.GetShedding:input_type -> admit.v1.GetSheddingRequest
-	12, // 41: admit.v1.StatusService.WatchShedding:input_type -> admit.v1.WatchSheddingRequest
-	14, // 42: admit.v1.StatusService.TopShed:input_type -> admit.v1.TopShedRequest
-	32, // 43: admit.v1.StatusService.Explain:input_type -> admit.v1.ExplainRequest
-	19, // 44: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
-	2,  // 45: admit.v1.StatusService.GetTenant:output_type -> admit.v1.GetTenantResponse
-	4,  // 46: admit.v1.StatusService.ListTenants:output_type -> admit.v1.ListTenantsResponse
-	7,  // 47: admit.v1.StatusService.ListPermits:output_type -> admit.v1.ListPermitsResponse
-	11, // 48: admit.v1.StatusService.GetShedding:output_type -> admit.v1.GetSheddingResponse
-	13, // 49: admit.v1.StatusService.WatchShedding:output_type -> admit.v1.WatchSheddingResponse
-	15, // 50: admit.v1.StatusService.TopShed:output_type -> admit.v1.TopShedResponse
-	17, // 51: admit.v1.StatusService.Explain:output_type -> admit.v1.ExplainResponse
-	44, // [44:52] is the sub-list for method output_type
-	36, // [36:44] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	26, // 0: admit.v1.DebugPoolRequest.duration:type_name -> google.protobuf.Duration
+	26, // 1: admit.v1.DebugPoolResponse.duration:type_name -> google.protobuf.Duration
+	7,  // 2: admit.v1.GetTenantResponse.tenant:type_name -> admit.v1.TenantStatus
+	26, // 3: admit.v1.GetTenantResponse.age:type_name -> google.protobuf.Duration
+	7,  // 4: admit.v1.ListTenantsResponse.tenants:type_name -> admit.v1.TenantStatus
+	26, // 5: admit.v1.ListTenantsResponse.age:type_name -> google.protobuf.Duration
+	27, // 6: admit.v1.TenantStatus.share:type_name -> admit.v1.Tenant
+	0,  // 7: admit.v1.TenantStatus.source:type_name -> admit.v1.TenantStatus.Source
+	25, // 8: admit.v1.TenantStatus.buckets:type_name -> admit.v1.BucketHealth
+	10, // 9: admit.v1.ListPermitsResponse.permits:type_name -> admit.v1.ListedPermit
+	11, // 10: admit.v1.ListPermitsResponse.ages:type_name -> admit.v1.PermitAges
+	26, // 11: admit.v1.ListPermitsResponse.age:type_name -> google.protobuf.Duration
+	26, // 12: admit.v1.ListedPermit.held_for:type_name -> google.protobuf.Duration
+	26, // 13: admit.v1.ListedPermit.expires_in:type_name -> google.protobuf.Duration
+	28, // 14: admit.v1.ListedPermit.state:type_name -> admit.v1.PermitState
+	26, // 15: admit.v1.PermitAges.under:type_name -> google.protobuf.Duration
+	29, // 16: admit.v1.GetSheddingRequest.reason:type_name -> admit.v1.Reason
+	30, // 17: admit.v1.GetSheddingResponse.shedding:type_name -> admit.v1.Shedding
+	26, // 18: admit.v1.GetSheddingResponse.age:type_name -> google.protobuf.Duration
+	26, // 19: admit.v1.WatchSheddingRequest.interval:type_name -> google.protobuf.Duration
+	30, // 20: admit.v1.WatchSheddingResponse.shedding:type_name -> admit.v1.Shedding
+	26, // 21: admit.v1.WatchSheddingResponse.age:type_name -> google.protobuf.Duration
+	29, // 22: admit.v1.TopShedRequest.reason:type_name -> admit.v1.Reason
+	18, // 23: admit.v1.TopShedResponse.tenants:type_name -> admit.v1.TopTenant
+	26, // 24: admit.v1.TopShedResponse.cluster_time:type_name -> google.protobuf.Duration
+	26, // 25: admit.v1.TopShedResponse.age:type_name -> google.protobuf.Duration
+	31, // 26: admit.v1.TopTenant.held:type_name -> admit.v1.HeldTenant
+	32, // 27: admit.v1.ExplainResponse.explanation:type_name -> admit.v1.Explanation
+	26, // 28: admit.v1.ExplainResponse.age:type_name -> google.protobuf.Duration
+	22, // 29: admit.v1.QueueHealthResponse.pools:type_name -> admit.v1.PoolHealth
+	26, // 30: admit.v1.QueueHealthResponse.cluster_time:type_name -> google.protobuf.Duration
+	26, // 31: admit.v1.QueueHealthResponse.age:type_name -> google.protobuf.Duration
+	24, // 32: admit.v1.PoolHealth.lanes:type_name -> admit.v1.LaneHealth
+	25, // 33: admit.v1.PoolHealth.buckets:type_name -> admit.v1.BucketHealth
+	33, // 34: admit.v1.PoolHealth.held:type_name -> admit.v1.HeldTotal
+	23, // 35: admit.v1.PoolHealth.limits:type_name -> admit.v1.LimitHealth
+	26, // 36: admit.v1.LaneHealth.oldest_age:type_name -> google.protobuf.Duration
+	26, // 37: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
+	20, // 38: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
+	3,  // 39: admit.v1.StatusService.GetTenant:input_type -> admit.v1.GetTenantRequest
+	5,  // 40: admit.v1.StatusService.ListTenants:input_type -> admit.v1.ListTenantsRequest
+	8,  // 41: admit.v1.StatusService.ListPermits:input_type -> admit.v1.ListPermitsRequest
+	12, // 42: admit.v1.StatusService.GetShedding:input_type -> admit.v1.GetSheddingRequest
+	14, // 43: admit.v1.StatusService.WatchShedding:input_type -> admit.v1.WatchSheddingRequest
+	16, // 44: admit.v1.StatusService.TopShed:input_type -> admit.v1.TopShedRequest
+	34, // 45: admit.v1.StatusService.Explain:input_type -> admit.v1.ExplainRequest
+	1,  // 46: admit.v1.StatusService.DebugPool:input_type -> admit.v1.DebugPoolRequest
+	21, // 47: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
+	4,  // 48: admit.v1.StatusService.GetTenant:output_type -> admit.v1.GetTenantResponse
+	6,  // 49: admit.v1.StatusService.ListTenants:output_type -> admit.v1.ListTenantsResponse
+	9,  // 50: admit.v1.StatusService.ListPermits:output_type -> admit.v1.ListPermitsResponse
+	13, // 51: admit.v1.StatusService.GetShedding:output_type -> admit.v1.GetSheddingResponse
+	15, // 52: admit.v1.StatusService.WatchShedding:output_type -> admit.v1.WatchSheddingResponse
+	17, // 53: admit.v1.StatusService.TopShed:output_type -> admit.v1.TopShedResponse
+	19, // 54: admit.v1.StatusService.Explain:output_type -> admit.v1.ExplainResponse
+	2,  // 55: admit.v1.StatusService.DebugPool:output_type -> admit.v1.DebugPoolResponse
+	47, // [47:56] is the sub-list for method output_type
+	38, // [38:47] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_status_service_proto_init() }
@@ -2291,15 +2414,15 @@ func file_admit_v1_status_service_proto_init() {
 	file_admit_v1_permit_proto_init()
 	file_admit_v1_policy_proto_init()
 	file_admit_v1_shedding_proto_init()
-	file_admit_v1_status_service_proto_msgTypes[11].OneofWrappers = []any{}
-	file_admit_v1_status_service_proto_msgTypes[19].OneofWrappers = []any{}
+	file_admit_v1_status_service_proto_msgTypes[13].OneofWrappers = []any{}
+	file_admit_v1_status_service_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_status_service_proto_rawDesc), len(file_admit_v1_status_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

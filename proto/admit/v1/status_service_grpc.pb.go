@@ -27,6 +27,7 @@ const (
 	StatusService_WatchShedding_FullMethodName = "/admit.v1.StatusService/WatchShedding"
 	StatusService_TopShed_FullMethodName       = "/admit.v1.StatusService/TopShed"
 	StatusService_Explain_FullMethodName       = "/admit.v1.StatusService/Explain"
+	StatusService_DebugPool_FullMethodName     = "/admit.v1.StatusService/DebugPool"
 )
 
 // StatusServiceClient is the client API for StatusService service.
@@ -82,6 +83,15 @@ type StatusServiceClient interface {
 	// Errors: NOT_FOUND (POOL_NOT_FOUND, ENTRY_NOT_FOUND); INVALID_ARGUMENT
 	// (UNKNOWN_CATEGORY).
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
+	// DebugPool has the leader log each decision about a pool for a while: a line at level
+	// info for each operation of each call, with the limit that stood in the way. Nothing is
+	// replicated: it ends with the node's lead, or when its time is up, with a line that
+	// says so. At most 100 such lines are written in a second; the rest are counted in a
+	// line of their own. For a pool that is logged already the time begins anew.
+	//
+	// Errors: INVALID_ARGUMENT; NOT_FOUND (POOL_NOT_FOUND); FAILED_PRECONDITION
+	// (LIMIT_REACHED) where 16 other pools are being logged.
+	DebugPool(ctx context.Context, in *DebugPoolRequest, opts ...grpc.CallOption) (*DebugPoolResponse, error)
 }
 
 type statusServiceClient struct {
@@ -190,6 +200,16 @@ func (c *statusServiceClient) Explain(ctx context.Context, in *ExplainRequest, o
 	return out, nil
 }
 
+func (c *statusServiceClient) DebugPool(ctx context.Context, in *DebugPoolRequest, opts ...grpc.CallOption) (*DebugPoolResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DebugPoolResponse)
+	err := c.cc.Invoke(ctx, StatusService_DebugPool_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StatusServiceServer is the server API for StatusService service.
 // All implementations must embed UnimplementedStatusServiceServer
 // for forward compatibility.
@@ -243,6 +263,15 @@ type StatusServiceServer interface {
 	// Errors: NOT_FOUND (POOL_NOT_FOUND, ENTRY_NOT_FOUND); INVALID_ARGUMENT
 	// (UNKNOWN_CATEGORY).
 	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
+	// DebugPool has the leader log each decision about a pool for a while: a line at level
+	// info for each operation of each call, with the limit that stood in the way. Nothing is
+	// replicated: it ends with the node's lead, or when its time is up, with a line that
+	// says so. At most 100 such lines are written in a second; the rest are counted in a
+	// line of their own. For a pool that is logged already the time begins anew.
+	//
+	// Errors: INVALID_ARGUMENT; NOT_FOUND (POOL_NOT_FOUND); FAILED_PRECONDITION
+	// (LIMIT_REACHED) where 16 other pools are being logged.
+	DebugPool(context.Context, *DebugPoolRequest) (*DebugPoolResponse, error)
 	mustEmbedUnimplementedStatusServiceServer()
 }
 
@@ -276,6 +305,9 @@ func (UnimplementedStatusServiceServer) TopShed(context.Context, *TopShedRequest
 }
 func (UnimplementedStatusServiceServer) Explain(context.Context, *ExplainRequest) (*ExplainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
+}
+func (UnimplementedStatusServiceServer) DebugPool(context.Context, *DebugPoolRequest) (*DebugPoolResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DebugPool not implemented")
 }
 func (UnimplementedStatusServiceServer) mustEmbedUnimplementedStatusServiceServer() {}
 func (UnimplementedStatusServiceServer) testEmbeddedByValue()                       {}
@@ -428,6 +460,24 @@ func _StatusService_Explain_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _StatusService_DebugPool_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DebugPoolRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StatusServiceServer).DebugPool(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StatusService_DebugPool_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StatusServiceServer).DebugPool(ctx, req.(*DebugPoolRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // StatusService_ServiceDesc is the grpc.ServiceDesc for StatusService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -458,6 +508,10 @@ var StatusService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Explain",
 			Handler:    _StatusService_Explain_Handler,
+		},
+		{
+			MethodName: "DebugPool",
+			Handler:    _StatusService_DebugPool_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
