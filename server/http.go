@@ -41,6 +41,7 @@ const (
 // which only read.
 var shown = map[string]bool{
 	admitv1.StatusService_QueueHealth_FullMethodName:  true,
+	admitv1.StatusService_LaneHistory_FullMethodName:  true,
 	admitv1.StatusService_GetTenant_FullMethodName:    true,
 	admitv1.StatusService_ListTenants_FullMethodName:  true,
 	admitv1.StatusService_ListPermits_FullMethodName:  true,

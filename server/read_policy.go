@@ -139,6 +139,11 @@ func readListTenants(in *admitv1.ListTenantsRequest) (tenantListing, error) {
 	return l, c.err()
 }
 
+func readLaneHistory(in *admitv1.LaneHistoryRequest) (pool string, err error) {
+	c := newChecker()
+	return c.name("pool", in.GetPool()), c.err()
+}
+
 func readQueueHealth(in *admitv1.QueueHealthRequest) (pool string, err error) {
 	c := newChecker()
 	return c.optional(c.name, "pool", in.GetPool()), c.err()

@@ -56,6 +56,8 @@ func read(req proto.Message) error {
 		_, err = readApplyPolicy(r)
 	case *admitv1.QueueHealthRequest:
 		_, err = readQueueHealth(r)
+	case *admitv1.LaneHistoryRequest:
+		_, err = readLaneHistory(r)
 	default:
 		err = errors.New("no such request")
 	}
@@ -244,6 +246,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"no policy", &admitv1.ApplyPolicyRequest{}, "policy"},
 		{"negative revision", &admitv1.ApplyPolicyRequest{Policy: &admitv1.Policy{}, ExpectedRevision: proto.Int64(-1)}, "expected_revision"},
 		{"policy of 300 KiB", &admitv1.ApplyPolicyRequest{Policy: &admitv1.Policy{Pools: []*admitv1.Pool{{Name: strings.Repeat("x", 300<<10)}}}}, "policy"},
+		{"history of no pool", &admitv1.LaneHistoryRequest{}, "pool"},
 		{"health of a bad pool", &admitv1.QueueHealthRequest{Pool: "a b"}, "pool"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

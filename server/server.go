@@ -46,6 +46,7 @@ type Server struct {
 	health *healthReporter
 	drain  *drain
 	router *router
+	past   *laneHistory
 
 	// For calls over HTTP.
 	api       *dispatcher
@@ -74,8 +75,9 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	drain, gate, limiter := newDrain(), checkpoint{opts.Guard}, newLimiter()
 	calls, decisions, sessions := newCallMetrics(), newMetrics(), newSessionMetrics()
 	forwards, overHTTP := forward.NewMetrics(), newHTTPCounter()
+	past := newLaneHistory(store)
 	collectors := slices.Concat(calls.collectors(), decisions.collectors(), sessions.collectors(), forwards.Collectors(), limiter.collectors(),
-		[]prometheus.Collector{overHTTP, newStateCollector(store)})
+		past.collectors(), []prometheus.Collector{overHTTP, newStateCollector(store)})
 	if err := register(reg, collectors...); err != nil {
 		return nil, err
 	}
@@ -90,14 +92,14 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	g := grpc.NewServer(slices.Concat(transportLimits(), encryption(opts.TLS), around.options(),
 		[]grpc.ServerOption{grpc.InTapHandle(limiter.enter)})...)
 	api, reads := newDispatcher(g, limiter, log, traces), reads{store, router}
-	s := &Server{grpc: g, drain: drain, router: router, api: api, around: around, httpCalls: overHTTP}
+	s := &Server{grpc: g, drain: drain, router: router, past: past, api: api, around: around, httpCalls: overHTTP}
 	admitv1.RegisterAdmissionServiceServer(api, &admissionService{store: store, metrics: decisions, drain: drain})
 	admitv1alpha1.RegisterSessionServiceServer(api, &sessionService{
 		store: store, router: router, metrics: decisions, counts: sessions, drain: drain, log: log, debug: debug,
 	})
 	admitv1.RegisterDueWorkServiceServer(api, newDueWorkService(store, reads))
 	admitv1.RegisterPolicyServiceServer(api, &policyService{store: store, reads: reads, log: log})
-	admitv1.RegisterStatusServiceServer(api, newStatusService(reads, debug))
+	admitv1.RegisterStatusServiceServer(api, newStatusService(reads, past, debug))
 	admitv1.RegisterClusterServiceServer(api, &clusterService{members: store, log: log})
 	if opts.Peers != nil {
 		router.forwarder = forward.New(opts.Peers, opts.Addr, log, forwards)
@@ -109,6 +111,7 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	calls.know(g.GetServiceInfo())
 	s.health.start()
 	s.router.start()
+	s.past.start()
 	return s, nil
 }
 
@@ -167,5 +170,6 @@ func (s *Server) Stop(ctx context.Context) {
 	cut()
 	s.router.close()
 	s.router.debug.close()
+	s.past.close()
 	s.health.close()
 }

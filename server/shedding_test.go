@@ -66,7 +66,7 @@ func TestGetSheddingShowsAll(t *testing.T) {
 // So many pictures are read at the same time, and no more.
 func TestPicturesAreBounded(t *testing.T) {
 	store := newFakeStore()
-	s := newStatusService(reads{store, &router{}}, &debugger{})
+	s := newStatusService(reads{store, &router{}}, nil, &debugger{})
 	for range maxPictures {
 		s.pictures <- struct{}{}
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -11,8 +12,9 @@ import (
 
 type statusService struct {
 	admitv1.UnsafeStatusServiceServer
-	reads reads
-	debug *debugger
+	reads   reads
+	history *laneHistory
+	debug   *debugger
 	// pictures has a place for each picture, and each list of permits, that is being
 	// read.
 	pictures chan struct{}
@@ -22,8 +24,8 @@ type statusService struct {
 // that the state has left behind.
 const maxPictures = 8
 
-func newStatusService(reads reads, debug *debugger) *statusService {
-	return &statusService{reads: reads, debug: debug, pictures: make(chan struct{}, maxPictures)}
+func newStatusService(reads reads, past *laneHistory, debug *debugger) *statusService {
+	return &statusService{reads: reads, history: past, debug: debug, pictures: make(chan struct{}, maxPictures)}
 }
 
 func (s *statusService) QueueHealth(ctx context.Context, in *admitv1.QueueHealthRequest) (*admitv1.QueueHealthResponse, error) {
@@ -47,6 +49,23 @@ func (s *statusService) QueueHealth(ctx context.Context, in *admitv1.QueueHealth
 		return nil, unknownPool(pool)
 	}
 	return writeQueueHealth(p), nil
+}
+
+func (s *statusService) LaneHistory(ctx context.Context, in *admitv1.LaneHistoryRequest) (*admitv1.LaneHistoryResponse, error) {
+	pool, err := readLaneHistory(in)
+	if err != nil {
+		return nil, err
+	}
+	known := false
+	if _, err := s.reads.view(ctx, true, func(st *admission.State, at admission.Instant, w admission.Wall) {
+		known = len(st.Health(at, w, pool)) > 0
+	}); err != nil {
+		return nil, err
+	}
+	if !known {
+		return nil, unknownPool(pool)
+	}
+	return &admitv1.LaneHistoryResponse{Samples: s.history.of(pool, time.Now())}, nil
 }
 
 func (s *statusService) GetTenant(ctx context.Context, in *admitv1.GetTenantRequest) (*admitv1.GetTenantResponse, error) {

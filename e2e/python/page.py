@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import time
+import urllib.request
 
 from playwright.sync_api import expect, sync_playwright
 
@@ -89,12 +90,33 @@ def goes_on_by_itself(page, request, patience=0):
     expect(page.locator("[data-lane=transactional] [data-field=active]")).to_have_text(str(before + 1))
 
 
+def wait_for_a_past():
+    """The node remembers something that is two seconds old."""
+    ask = urllib.request.Request(url + "api/admit.v1.StatusService/LaneHistory", b'{"pool": "email"}', {"Content-Type": "application/json"})
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        samples = json.load(urllib.request.urlopen(ask, timeout=5)).get("samples", [])
+        if samples and float(samples[0]["ago"].removesuffix("s")) > 2:
+            return
+        time.sleep(0.2)
+    raise AssertionError("the node remembers nothing")
+
+
+def shows_the_past(page):
+    """A page that was opened a moment ago shows what was before."""
+    back = int(page.locator("[data-lane=transactional] .chart").get_attribute("data-goes-back"))
+    open_for = page.evaluate("performance.now()") / 1000
+    assert back > open_for + 1, f"the chart goes {back} s back, and the page is open for {open_for} s"
+
+
 def look(browser):
     page = browser.new_page(viewport={"width": 1280, "height": 1400}, color_scheme="light")
     wrong = []
     page.on("pageerror", lambda e: wrong.append(str(e)))
+    wait_for_a_past()
     page.goto(url)
     expect(page.locator(".members tbody tr").first).to_be_visible()
+    shows_the_past(page)
     equal_to_the_api(page)
     page.screenshot(path=f"{folder}/light.png")
     with_the_keyboard(page)

@@ -56,5 +56,8 @@ export async function readFirst(method, request = {}) {
 
 export const isStale = () => stale;
 
+// laneHistory asks for what the node remembers, without anybody else.
+export const laneHistory = (pool) => post("StatusService/LaneHistory", { pool });
+
 // members asks the node, who has no older answer to that.
 export const members = () => post("ClusterService/ListMembers", {});

@@ -3,7 +3,7 @@ import { count } from "./words.js";
 
 const wide = 300, high = 44;
 
-// chart draws a lane over the last five minutes: what waits as an area, permits as a
+// chart draws a lane over the last fifteen minutes: what waits as an area, permits as a
 // line, each against its own most.
 export function chart(lane, past) {
   const most = (of) => Math.max(1, ...past.map((s) => s[of]));
@@ -15,7 +15,7 @@ export function chart(lane, past) {
   const last = past[past.length - 1];
   const told = last ? `${lane}: ${count(last.depth)} wait now, ${count(Math.max(...past.map((s) => s.depth)))} at most; ` +
     `${count(last.active)} permits now, ${count(Math.max(...past.map((s) => s.active)))} at most` : lane;
-  return h("svg", { class: "chart", role: "img", "aria-label": told, viewBox: `0 0 ${wide} ${high}`, preserveAspectRatio: "none" },
+  return h("svg", { class: "chart", role: "img", "aria-label": told, "data-goes-back": Math.round(past[0]?.ago ?? 0), viewBox: `0 0 ${wide} ${high}`, preserveAspectRatio: "none" },
     h("title", {}, told),
     h("line", { class: "base", x1: 0, x2: wide, y1: high - 2, y2: high - 2 }),
     past.length > 1 && [

@@ -1,14 +1,14 @@
-import { readFirst, read, members, setToken, isStale } from "./api.js";
+import { readFirst, read, laneHistory, members, setToken, isStale } from "./api.js";
 import { h, become } from "./dom.js";
 import { span, count, number } from "./words.js";
-import { remember } from "./history.js";
+import { remember, recall } from "./history.js";
 import { view } from "./view.js";
 import { openTenant, refreshTenant } from "./tenant.js";
 
 const beat = 1000; // how often the page asks, in ms
 const slow = 3; // what changes slowly or costs more is asked for each so many beats
 
-const seen = { pool: "", held: [], tenants: null, permits: null, members: null, reason: "", find: "" };
+const seen = { pool: "", recalled: "", held: [], tenants: null, permits: null, members: null, reason: "", find: "" };
 let beats = 0, failing = 0, heard = 0, locked = false, timer = 0, busy = false;
 
 // look asks for all that is shown, one after the other, and shows it.
@@ -35,6 +35,10 @@ async function look() {
 async function lookCloser(closely) {
   const pool = seen.pool;
   if (!pool) return;
+  if (seen.recalled !== pool) {
+    recall(pool, (await laneHistory(pool)).samples ?? [], Date.now());
+    seen.recalled = pool;
+  }
   const request = { pool, n: 100 };
   if (seen.reason) request.reason = seen.reason;
   const held = (await read("StatusService/TopShed", request)).tenants ?? [];

@@ -32,7 +32,7 @@ function card(p, chosen, act) {
 
 function lanes(pool) {
   const now = Date.now();
-  return part("lanes", "Lanes", "the highest first, over the last five minutes or since the page was opened",
+  return part("lanes", "Lanes", "the highest first, over the last fifteen minutes as far as this node saw them",
     h("ul", { class: "lanes" }, (pool.lanes ?? []).map((l) => h("li", { "data-key": l.lane, "data-lane": l.lane },
       h("div", { class: "lane-name" }, h("strong", {}, l.lane),
         l.paused && h("span", { class: "tag bad" }, "paused"),

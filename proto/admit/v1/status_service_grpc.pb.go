@@ -20,6 +20,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	StatusService_QueueHealth_FullMethodName   = "/admit.v1.StatusService/QueueHealth"
+	StatusService_LaneHistory_FullMethodName   = "/admit.v1.StatusService/LaneHistory"
 	StatusService_GetTenant_FullMethodName     = "/admit.v1.StatusService/GetTenant"
 	StatusService_ListTenants_FullMethodName   = "/admit.v1.StatusService/ListTenants"
 	StatusService_ListPermits_FullMethodName   = "/admit.v1.StatusService/ListPermits"
@@ -43,6 +44,13 @@ type StatusServiceClient interface {
 	//
 	// Errors: NOT_FOUND (POOL_NOT_FOUND).
 	QueueHealth(ctx context.Context, in *QueueHealthRequest, opts ...grpc.CallOption) (*QueueHealthResponse, error)
+	// LaneHistory shows how the lanes of a pool stood in the last 15 minutes, as the node
+	// that is asked saw them every 5 s while it could answer reads: it asks no other, and
+	// remembers nothing from before its start. It remembers the first 1000 lanes of the
+	// policy.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND).
+	LaneHistory(ctx context.Context, in *LaneHistoryRequest, opts ...grpc.CallOption) (*LaneHistoryResponse, error)
 	// GetTenant shows one tenant of a pool. One that the pool does not know, and
 	// does not refuse, is shown as it would begin.
 	//
@@ -106,6 +114,16 @@ func (c *statusServiceClient) QueueHealth(ctx context.Context, in *QueueHealthRe
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(QueueHealthResponse)
 	err := c.cc.Invoke(ctx, StatusService_QueueHealth_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *statusServiceClient) LaneHistory(ctx context.Context, in *LaneHistoryRequest, opts ...grpc.CallOption) (*LaneHistoryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LaneHistoryResponse)
+	err := c.cc.Invoke(ctx, StatusService_LaneHistory_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -223,6 +241,13 @@ type StatusServiceServer interface {
 	//
 	// Errors: NOT_FOUND (POOL_NOT_FOUND).
 	QueueHealth(context.Context, *QueueHealthRequest) (*QueueHealthResponse, error)
+	// LaneHistory shows how the lanes of a pool stood in the last 15 minutes, as the node
+	// that is asked saw them every 5 s while it could answer reads: it asks no other, and
+	// remembers nothing from before its start. It remembers the first 1000 lanes of the
+	// policy.
+	//
+	// Errors: INVALID_ARGUMENT, NOT_FOUND (POOL_NOT_FOUND).
+	LaneHistory(context.Context, *LaneHistoryRequest) (*LaneHistoryResponse, error)
 	// GetTenant shows one tenant of a pool. One that the pool does not know, and
 	// does not refuse, is shown as it would begin.
 	//
@@ -285,6 +310,9 @@ type UnimplementedStatusServiceServer struct{}
 func (UnimplementedStatusServiceServer) QueueHealth(context.Context, *QueueHealthRequest) (*QueueHealthResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method QueueHealth not implemented")
 }
+func (UnimplementedStatusServiceServer) LaneHistory(context.Context, *LaneHistoryRequest) (*LaneHistoryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method LaneHistory not implemented")
+}
 func (UnimplementedStatusServiceServer) GetTenant(context.Context, *GetTenantRequest) (*GetTenantResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetTenant not implemented")
 }
@@ -344,6 +372,24 @@ func _StatusService_QueueHealth_Handler(srv interface{}, ctx context.Context, de
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(StatusServiceServer).QueueHealth(ctx, req.(*QueueHealthRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _StatusService_LaneHistory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LaneHistoryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StatusServiceServer).LaneHistory(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StatusService_LaneHistory_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StatusServiceServer).LaneHistory(ctx, req.(*LaneHistoryRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -488,6 +534,10 @@ var StatusService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "QueueHealth",
 			Handler:    _StatusService_QueueHealth_Handler,
+		},
+		{
+			MethodName: "LaneHistory",
+			Handler:    _StatusService_LaneHistory_Handler,
 		},
 		{
 			MethodName: "GetTenant",
