@@ -36,6 +36,7 @@ type operator struct {
 	page          string // the file in docs
 	dir, machines string
 	ports         string // the first two digits of all ports, in place of 74
+	http          string // the HTTP side of a node that runs already, in place of port 7422
 	shell         *terminal
 }
 
@@ -90,6 +91,9 @@ var pagePort = regexp.MustCompile(`:74(\d\d|\$)`)
 
 // here turns the page's ports and machines into those of this run.
 func (o *operator) here(text string) string {
+	if o.http != "" {
+		text = strings.ReplaceAll(text, "127.0.0.1:7422", o.http)
+	}
 	return strings.ReplaceAll(pagePort.ReplaceAllString(text, ":"+o.ports+"$1"), "10.0.0.", "127.0.1.")
 }
 

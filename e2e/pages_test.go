@@ -10,13 +10,13 @@ import (
 	"github.com/admitd/admit/e2e/harness"
 )
 
-// The pages of recipes and of fairness are true: their files are written and their
+// The pages of recipes, of fairness and of the page are true: their files are written and their
 // commands typed, in their order, into one shell beside one node, and print what the
 // pages show.
 func TestThePagesAreTrue(t *testing.T) {
 	t.Parallel() // with the others that bound no time
 	root := harness.Root(t)
-	for _, page := range []string{"fairness.md", "recipes.md"} {
+	for _, page := range []string{"fairness.md", "page.md", "recipes.md"} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", page))
 		if err != nil {
 			t.Fatal(err)
@@ -49,6 +49,7 @@ func newCook(t *testing.T, page string) *operator {
 		}
 	}
 	node := harness.StartNode(t, filepath.Join(dir, "node"))
+	o.http = node.HTTPAddr()
 	path := []string{tools, filepath.Dir(harness.Binary(t, "admitctl")), os.Getenv("PATH")}
 	o.shell = openTerminal(t, o.dir, "ADMIT_ADDR="+node.Addr(), "PATH="+strings.Join(path, ":"))
 	return o
