@@ -19,10 +19,12 @@ type Cluster struct {
 	Advertise string
 	// GRPCAddr is the host:port of this node's API, told to the others.
 	GRPCAddr string
-	// TLS has the node's certificate and, in ClientCAs, the authorities that issue
+	// TLS returns what holds for the next connection, since certificates are replaced. It
+	// has the node's certificate and, in ClientCAs, the authorities that issue
 	// those of all members, whoever dials. The certificate names its node by the URI
-	// spiffe://DOMAIN/admit/node/NAME; hosts in it don't matter. Required.
-	TLS *tls.Config
+	// spiffe://DOMAIN/admit/node/NAME, always the same; hosts in it don't matter.
+	// Required; several goroutines may call it at once.
+	TLS func() *tls.Config
 	// Join are the peer addresses at which to look for a cluster. This node's own
 	// may be among them.
 	Join []string
@@ -77,6 +79,8 @@ func (c *Cluster) validate() error {
 		return fmt.Errorf("the address for members: %s is none that they could dial", c.Advertise)
 	case c.Listener == nil:
 		return errors.New("a member needs a port for the others")
+	case c.TLS == nil:
+		return errors.New("members talk over TLS only, and there is no configuration for it")
 	}
 	_, err = c.name()
 	return err
@@ -84,7 +88,7 @@ func (c *Cluster) validate() error {
 
 // name returns this node's name.
 func (c *Cluster) name() (string, error) {
-	name, err := peer.OwnName(c.TLS)
+	name, err := peer.OwnName(c.TLS())
 	if err != nil {
 		return "", fmt.Errorf("talk to members: %w", err)
 	}

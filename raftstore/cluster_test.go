@@ -42,10 +42,11 @@ func newTestCluster(t *testing.T, nodes, expect int) *testCluster {
 		l := listen(t, "127.0.0.1:0")
 		addr := l.Addr().String()
 		addrs = append(addrs, addr)
+		own := c.tls(subjects[i].Name)
 		c.nodes = append(c.nodes, &node{t: t, clk: clock.System(), cfg: Config{
 			Dir: filepath.Join(t.TempDir(), "data"),
 			Cluster: &Cluster{
-				Listener: l, Advertise: addr, GRPCAddr: fmt.Sprintf("grpc-%d:7420", i+1), TLS: c.tls(subjects[i].Name),
+				Listener: l, Advertise: addr, GRPCAddr: fmt.Sprintf("grpc-%d:7420", i+1), TLS: func() *tls.Config { return own },
 				Expect: expect, ElectionTimeout: testElectionTimeout,
 			},
 		}})

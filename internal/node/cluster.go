@@ -23,7 +23,7 @@ func (n *Node) cluster() *raftstore.Cluster {
 		Listener:        n.peerListener,
 		Advertise:       advertised(config.WithPeerPort(n.cfg.PeerAdvertise), config.WithPeerPort(n.cfg.PeerAddr), n.peerListener),
 		GRPCAddr:        advertised(n.cfg.GRPCAdvertise, n.cfg.GRPCAddr, n.grpcListener),
-		TLS:             n.security.peers,
+		TLS:             n.security.peerTLS,
 		Join:            join,
 		Expect:          n.cfg.BootstrapExpect,
 		ElectionTimeout: n.cfg.ElectionTimeout,

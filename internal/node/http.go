@@ -48,8 +48,8 @@ func (n *Node) serveHTTP(context.Context) error {
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 	}
-	if n.security.callers != nil {
-		n.httpListener = tls.NewListener(n.httpListener, n.security.callers)
+	if secured := n.security.httpTLS(); secured != nil {
+		n.httpListener = tls.NewListener(n.httpListener, secured)
 	}
 	n.onStop(func(ctx context.Context) {
 		if srv.Shutdown(ctx) != nil {

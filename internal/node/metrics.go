@@ -11,11 +11,11 @@ import (
 // data, as of the scrape, and certificates that are still valid.
 type machineCollector struct {
 	dir                string
-	security           security
+	security           *security
 	free, size, expiry *prometheus.Desc
 }
 
-func newMachineCollector(dir string, s security) *machineCollector {
+func newMachineCollector(dir string, s *security) *machineCollector {
 	return &machineCollector{
 		dir: dir, security: s,
 		free: prometheus.NewDesc("admit_data_free_bytes", "Bytes that the node may still write on the disk of its data.", nil, nil),
@@ -42,7 +42,8 @@ func (c *machineCollector) Collect(ch chan<- prometheus.Metric) {
 		gauge(c.free, float64(disk.Bavail)*float64(disk.Bsize))
 		gauge(c.size, float64(disk.Blocks)*float64(disk.Bsize))
 	}
-	for side, cfg := range map[string]*tls.Config{"callers": c.security.callers, "members": c.security.peers} {
+	now := c.security.now.Load()
+	for side, cfg := range map[string]*tls.Config{"callers": now.callers, "members": now.peers} {
 		if cfg != nil && len(cfg.Certificates) > 0 && cfg.Certificates[0].Leaf != nil {
 			gauge(c.expiry, float64(cfg.Certificates[0].Leaf.NotAfter.Unix()), side)
 		}

@@ -34,7 +34,7 @@ type Node struct {
 	cfg      config.Config
 	log      *slog.Logger
 	reg      *prometheus.Registry
-	security security
+	security *security
 	store    *raftstore.Store
 	server   *server.Server
 	// api answers reads over HTTP, once it is there.
@@ -104,7 +104,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (*Node, err
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		newMachineCollector(cfg.Data, secured))
 	for _, step := range []func(context.Context) error{
-		n.listen, n.serveHTTP, n.openStore, n.sendTraces, n.serveGRPC, n.awaitReady, n.applyFirstPolicy,
+		n.listen, n.followFiles, n.serveHTTP, n.openStore, n.sendTraces, n.serveGRPC, n.awaitReady, n.applyFirstPolicy,
 	} {
 		if err := step(ctx); err != nil {
 			n.unwind()

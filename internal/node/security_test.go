@@ -189,9 +189,9 @@ func fetchMetrics(t *testing.T, n *Node, caller *tls.Config, token string) int {
 }
 
 // members are two nodes' ports as they face each other, without the nodes.
-func members(t *testing.T, k kit) (one, two security) {
+func members(t *testing.T, k kit) (one, two *security) {
 	t.Helper()
-	load := func(name string) security {
+	load := func(name string) *security {
 		cfg := config.DefaultConfig()
 		k.protect(&cfg)
 		cfg.PeerAddr = "127.0.0.1:0"
@@ -247,7 +247,7 @@ func TestNobodyIsAMemberOnTheHTTPSide(t *testing.T) {
 	} {
 		n := &Node{security: one}
 		side := httptest.NewUnstartedServer(n.guarded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "seen") })))
-		side.Listener = tls.NewListener(side.Listener, one.callers)
+		side.Listener = tls.NewListener(side.Listener, one.httpTLS())
 		side.Start()
 		defer side.Close()
 		caller := k.caller(t, c.cert)
@@ -274,7 +274,7 @@ func TestNobodyIsAMemberOnTheHTTPSide(t *testing.T) {
 
 // identify says whom a port's guard sees behind the connection of a caller that asks
 // for a server by that name; nobody if there is no connection.
-func identify(t *testing.T, s security, caller credentials.TransportCredentials, asked string) (server.Identity, bool) {
+func identify(t *testing.T, s *security, caller credentials.TransportCredentials, asked string) (server.Identity, bool) {
 	t.Helper()
 	served := s.grpcTLS().Clone()
 	served.NextProtos = []string{"h2"} // as gRPC does

@@ -70,7 +70,7 @@ func (p *Port) dial(ctx context.Context, want byte, to, addr string) (_ *tlsConn
 	if err != nil {
 		return nil, Welcome{}, err
 	}
-	c, err := p.keep(tls.Client(conn, p.client))
+	c, err := p.keep(tls.Client(conn, clientTLS(p.cfg.TLS())))
 	if err != nil {
 		return nil, Welcome{}, err
 	}

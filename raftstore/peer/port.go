@@ -41,9 +41,10 @@ type Config struct {
 	Listener net.Listener
 	// Advertise is where others dial this port, GRPCAddr where the node's API is.
 	Advertise, GRPCAddr string
-	TLS                 *tls.Config
-	Node                Node
-	Log                 *slog.Logger
+	// TLS returns what holds for the next connection.
+	TLS  func() *tls.Config
+	Node Node
+	Log  *slog.Logger
 }
 
 // Port is a node's port for other members. Its methods may be called by several
@@ -51,7 +52,6 @@ type Config struct {
 type Port struct {
 	cfg             Config
 	book            Book
-	server, client  *tls.Config
 	greeting, stall time.Duration
 	// raft takes connections for raft.
 	raft chan net.Conn
@@ -70,7 +70,7 @@ type Port struct {
 
 // Open begins to listen. The caller closes the port, and so the listener.
 func Open(cfg Config) (*Port, error) {
-	if err := checkTLS(cfg.TLS); err != nil {
+	if err := checkTLS(cfg.TLS()); err != nil {
 		return nil, err
 	}
 	p := newPort(cfg)
@@ -80,7 +80,7 @@ func Open(cfg Config) (*Port, error) {
 
 func newPort(cfg Config) *Port {
 	p := &Port{
-		cfg: cfg, server: serverTLS(cfg.TLS), client: clientTLS(cfg.TLS), greeting: greeting, stall: stall,
+		cfg: cfg, greeting: greeting, stall: stall,
 		raft: make(chan net.Conn), room: make(chan struct{}, strangers), open: make(map[*tlsConn]struct{}),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -166,7 +166,7 @@ func (p *Port) tell(conn net.Conn, why error) {
 // over, all others it closes.
 func (p *Port) greet(conn net.Conn) error {
 	tuneInbound(conn)
-	c, err := p.keep(tls.Server(conn, p.server))
+	c, err := p.keep(tls.Server(conn, serverTLS(p.cfg.TLS())))
 	if err != nil {
 		return err
 	}

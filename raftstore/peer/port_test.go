@@ -90,7 +90,7 @@ func open(t *testing.T, c *tls.Config, n *fake, change ...func(*Port)) *Port {
 		t.Fatal(err)
 	}
 	p := newPort(Config{
-		Listener: l, Advertise: l.Addr().String(), GRPCAddr: "grpc." + n.id, TLS: c, Node: n,
+		Listener: l, Advertise: l.Addr().String(), GRPCAddr: "grpc." + n.id, TLS: func() *tls.Config { return c }, Node: n,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	for _, ch := range change {
@@ -267,7 +267,7 @@ func TestTLSIsRequired(t *testing.T) {
 	noAuthority, noCertificate := ca.node("n1").Clone(), ca.node("n1").Clone()
 	noAuthority.ClientCAs, noCertificate.Certificates = nil, nil
 	for name, c := range map[string]*tls.Config{"none": nil, "no authority": noAuthority, "no certificate": noCertificate} {
-		if _, err := Open(Config{TLS: c}); err == nil {
+		if _, err := Open(Config{TLS: func() *tls.Config { return c }}); err == nil {
 			t.Errorf("%s: a port opened", name)
 		}
 	}
