@@ -199,7 +199,7 @@ func TestDebuggingEndsInTime(t *testing.T) {
 		}
 		time.Sleep(2*time.Minute - 1)
 		decide("mail", 1)
-		time.Sleep(2)
+		time.Sleep(2 * time.Nanosecond)
 		synctest.Wait()
 		decide("mail", 1)
 		if len(log.with("msg=decided")) != 1 || len(log.with("no longer", "its time is up")) != 1 || d.pools.Load() != nil {

@@ -259,6 +259,9 @@ func (s *session) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.calls.Sub(float64(len(s.open)))
+	for _, c := range s.open {
+		endCall(c.span, nil, statusError(context.Canceled, true))
+	}
 	s.open = nil
 }
 

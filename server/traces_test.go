@@ -244,6 +244,43 @@ func TestCallsOverHTTPAreTraced(t *testing.T) {
 	}
 }
 
+// A session that is lost takes the spans of its calls along, in good order.
+func TestCallsOfALostSessionEnd(t *testing.T) {
+	opts, r := record(t, Options{}, 0)
+	store := newFakeStore()
+	store.hold = holdWaits
+	h := startWith(t, store, opts, insecure.NewCredentials())
+	ctx, cancel := context.WithCancel(t.Context())
+	s := h.session(t, ctx)
+	lost := call(waiting("acme"))
+	lost.Id, lost.Traceparent = 1, sampled
+	if err := s.stream.Send(&admitv1alpha1.SessionRequest{Calls: []*admitv1alpha1.SessionCall{lost}}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is in line", func() bool { return store.inLine() == 1 })
+	cancel()
+	until(t, "its span has ended", func() bool { return len(r.GetSpans()) == 1 })
+	set := attribute.NewSet(r.GetSpans()[0].Attributes...)
+	if code, _ := set.Value("rpc.grpc.status_code"); code.AsInt64() != 1 {
+		t.Errorf("it ended with %d", code.AsInt64())
+	}
+}
+
+// Where nothing is traced a call pays nothing for it, whatever its caller says.
+func TestNoTracesCostNothing(t *testing.T) {
+	off := newTraces(nil)
+	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("traceparent", sampled))
+	n := testing.AllocsPerRun(100, func() {
+		ctx, span := off.taken(ctx, admitv1.AdmissionService_Acquire_FullMethodName, nil)
+		way := off.onward(ctx, admitv1.AdmissionService_Acquire_FullMethodName, "n1")
+		endOnward(way, nil)
+		endCall(span, nil, nil)
+	})
+	if n != 0 || off.carried(ctx, sampled, admitv1.AdmissionService_Acquire_FullMethodName, nil) != nil {
+		t.Errorf("it allocates %v times", n)
+	}
+}
+
 // The line of a call that is traced says where to look.
 func TestTheLogNamesTheTrace(t *testing.T) {
 	opts, _ := record(t, Options{}, 0)

@@ -43,6 +43,7 @@ var layers = []layer{
 		{pkg: "./proto/...", why: "API, storage and core evolve apart; whoever stands between converts", deep: true},
 		{pkg: "google.golang.org/...", why: coreWhy, deep: true},
 		{pkg: "github.com/hashicorp/...", why: coreWhy, deep: true},
+		{pkg: "go.opentelemetry.io/...", why: coreWhy, deep: true},
 	}},
 	{pkg: "./proto/...", why: "generated code needs its runtime alone"},
 
