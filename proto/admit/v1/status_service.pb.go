@@ -1734,134 +1734,6 @@ func (x *LaneHistoryResponse) GetSamples() []*PoolSample {
 	return nil
 }
 
-// PoolSample is how the lanes of a pool stood at one moment.
-type PoolSample struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The time since then, by the clock of the node.
-	Ago *durationpb.Duration `protobuf:"bytes,1,opt,name=ago,proto3" json:"ago,omitempty"`
-	// The lanes that the pool had, highest first.
-	Lanes         []*LaneSample `protobuf:"bytes,2,rep,name=lanes,proto3" json:"lanes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PoolSample) Reset() {
-	*x = PoolSample{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[23]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PoolSample) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PoolSample) ProtoMessage() {}
-
-func (x *PoolSample) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[23]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PoolSample.ProtoReflect.Descriptor instead.
-func (*PoolSample) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{23}
-}
-
-func (x *PoolSample) GetAgo() *durationpb.Duration {
-	if x != nil {
-		return x.Ago
-	}
-	return nil
-}
-
-func (x *PoolSample) GetLanes() []*LaneSample {
-	if x != nil {
-		return x.Lanes
-	}
-	return nil
-}
-
-// LaneSample is how one lane stood.
-type LaneSample struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The lane's name.
-	Lane string `protobuf:"bytes,1,opt,name=lane,proto3" json:"lane,omitempty"`
-	// As in LaneState.
-	Depth int64 `protobuf:"varint,2,opt,name=depth,proto3" json:"depth,omitempty"`
-	// As in LaneState.
-	OldestAge *durationpb.Duration `protobuf:"bytes,3,opt,name=oldest_age,json=oldestAge,proto3" json:"oldest_age,omitempty"`
-	// Live permits in this lane.
-	Active        int64 `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LaneSample) Reset() {
-	*x = LaneSample{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[24]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LaneSample) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LaneSample) ProtoMessage() {}
-
-func (x *LaneSample) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[24]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LaneSample.ProtoReflect.Descriptor instead.
-func (*LaneSample) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{24}
-}
-
-func (x *LaneSample) GetLane() string {
-	if x != nil {
-		return x.Lane
-	}
-	return ""
-}
-
-func (x *LaneSample) GetDepth() int64 {
-	if x != nil {
-		return x.Depth
-	}
-	return 0
-}
-
-func (x *LaneSample) GetOldestAge() *durationpb.Duration {
-	if x != nil {
-		return x.OldestAge
-	}
-	return nil
-}
-
-func (x *LaneSample) GetActive() int64 {
-	if x != nil {
-		return x.Active
-	}
-	return 0
-}
-
 // PoolHealth is how one pool stands.
 type PoolHealth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1907,7 +1779,7 @@ type PoolHealth struct {
 
 func (x *PoolHealth) Reset() {
 	*x = PoolHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[25]
+	mi := &file_admit_v1_status_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1919,7 +1791,7 @@ func (x *PoolHealth) String() string {
 func (*PoolHealth) ProtoMessage() {}
 
 func (x *PoolHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[25]
+	mi := &file_admit_v1_status_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1932,7 +1804,7 @@ func (x *PoolHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolHealth.ProtoReflect.Descriptor instead.
 func (*PoolHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{25}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PoolHealth) GetPool() string {
@@ -2069,7 +1941,7 @@ type LimitHealth struct {
 
 func (x *LimitHealth) Reset() {
 	*x = LimitHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[26]
+	mi := &file_admit_v1_status_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2081,7 +1953,7 @@ func (x *LimitHealth) String() string {
 func (*LimitHealth) ProtoMessage() {}
 
 func (x *LimitHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[26]
+	mi := &file_admit_v1_status_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2094,7 +1966,7 @@ func (x *LimitHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitHealth.ProtoReflect.Descriptor instead.
 func (*LimitHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{26}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LimitHealth) GetLimit() string {
@@ -2148,7 +2020,7 @@ type LaneHealth struct {
 
 func (x *LaneHealth) Reset() {
 	*x = LaneHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[27]
+	mi := &file_admit_v1_status_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2160,7 +2032,7 @@ func (x *LaneHealth) String() string {
 func (*LaneHealth) ProtoMessage() {}
 
 func (x *LaneHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[27]
+	mi := &file_admit_v1_status_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2173,7 +2045,7 @@ func (x *LaneHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaneHealth.ProtoReflect.Descriptor instead.
 func (*LaneHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{27}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LaneHealth) GetLane() string {
@@ -2266,7 +2138,7 @@ type BucketHealth struct {
 
 func (x *BucketHealth) Reset() {
 	*x = BucketHealth{}
-	mi := &file_admit_v1_status_service_proto_msgTypes[28]
+	mi := &file_admit_v1_status_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2278,7 +2150,7 @@ func (x *BucketHealth) String() string {
 func (*BucketHealth) ProtoMessage() {}
 
 func (x *BucketHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_status_service_proto_msgTypes[28]
+	mi := &file_admit_v1_status_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2291,7 +2163,7 @@ func (x *BucketHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketHealth.ProtoReflect.Descriptor instead.
 func (*BucketHealth) Descriptor() ([]byte, []int) {
-	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{28}
+	return file_admit_v1_status_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BucketHealth) GetBucket() string {
@@ -2333,7 +2205,7 @@ var File_admit_v1_status_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1dadmit/v1/status_service.proto\x12\badmit.v1\x1a\x1aadmit/v1/explanation.proto\x1a\x15admit/v1/permit.proto\x1a\x15admit/v1/policy.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\"]\n" +
+	"\x1dadmit/v1/status_service.proto\x12\badmit.v1\x1a\x1aadmit/v1/explanation.proto\x1a\x1badmit/v1/lane_history.proto\x1a\x15admit/v1/permit.proto\x1a\x15admit/v1/policy.proto\x1a\x17admit/v1/shedding.proto\x1a\x1egoogle/protobuf/duration.proto\"]\n" +
 	"\x10DebugPoolRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x125\n" +
 	"\bduration\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bduration\"c\n" +
@@ -2455,18 +2327,7 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\x12LaneHistoryRequest\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\"E\n" +
 	"\x13LaneHistoryResponse\x12.\n" +
-	"\asamples\x18\x01 \x03(\v2\x14.admit.v1.PoolSampleR\asamples\"e\n" +
-	"\n" +
-	"PoolSample\x12+\n" +
-	"\x03ago\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ago\x12*\n" +
-	"\x05lanes\x18\x02 \x03(\v2\x14.admit.v1.LaneSampleR\x05lanes\"\x88\x01\n" +
-	"\n" +
-	"LaneSample\x12\x12\n" +
-	"\x04lane\x18\x01 \x01(\tR\x04lane\x12\x14\n" +
-	"\x05depth\x18\x02 \x01(\x03R\x05depth\x128\n" +
-	"\n" +
-	"oldest_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\toldestAge\x12\x16\n" +
-	"\x06active\x18\x04 \x01(\x03R\x06active\"\x9e\x04\n" +
+	"\asamples\x18\x01 \x03(\v2\x14.admit.v1.PoolSampleR\asamples\"\x9e\x04\n" +
 	"\n" +
 	"PoolHealth\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
@@ -2539,7 +2400,7 @@ func file_admit_v1_status_service_proto_rawDescGZIP() []byte {
 }
 
 var file_admit_v1_status_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_admit_v1_status_service_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_admit_v1_status_service_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_admit_v1_status_service_proto_goTypes = []any{
 	(TenantStatus_Source)(0),      // 0: admit.v1.TenantStatus.Source
 	(*DebugPoolRequest)(nil),      // 1: admit.v1.DebugPoolRequest
@@ -2565,90 +2426,86 @@ var file_admit_v1_status_service_proto_goTypes = []any{
 	(*QueueHealthResponse)(nil),   // 21: admit.v1.QueueHealthResponse
 	(*LaneHistoryRequest)(nil),    // 22: admit.v1.LaneHistoryRequest
 	(*LaneHistoryResponse)(nil),   // 23: admit.v1.LaneHistoryResponse
-	(*PoolSample)(nil),            // 24: admit.v1.PoolSample
-	(*LaneSample)(nil),            // 25: admit.v1.LaneSample
-	(*PoolHealth)(nil),            // 26: admit.v1.PoolHealth
-	(*LimitHealth)(nil),           // 27: admit.v1.LimitHealth
-	(*LaneHealth)(nil),            // 28: admit.v1.LaneHealth
-	(*BucketHealth)(nil),          // 29: admit.v1.BucketHealth
-	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
-	(*Tenant)(nil),                // 31: admit.v1.Tenant
-	(PermitState)(0),              // 32: admit.v1.PermitState
-	(Reason)(0),                   // 33: admit.v1.Reason
-	(*Shedding)(nil),              // 34: admit.v1.Shedding
-	(*HeldTenant)(nil),            // 35: admit.v1.HeldTenant
-	(*Explanation)(nil),           // 36: admit.v1.Explanation
-	(*HeldTotal)(nil),             // 37: admit.v1.HeldTotal
-	(*ExplainRequest)(nil),        // 38: admit.v1.ExplainRequest
+	(*PoolHealth)(nil),            // 24: admit.v1.PoolHealth
+	(*LimitHealth)(nil),           // 25: admit.v1.LimitHealth
+	(*LaneHealth)(nil),            // 26: admit.v1.LaneHealth
+	(*BucketHealth)(nil),          // 27: admit.v1.BucketHealth
+	(*durationpb.Duration)(nil),   // 28: google.protobuf.Duration
+	(*Tenant)(nil),                // 29: admit.v1.Tenant
+	(PermitState)(0),              // 30: admit.v1.PermitState
+	(Reason)(0),                   // 31: admit.v1.Reason
+	(*Shedding)(nil),              // 32: admit.v1.Shedding
+	(*HeldTenant)(nil),            // 33: admit.v1.HeldTenant
+	(*Explanation)(nil),           // 34: admit.v1.Explanation
+	(*PoolSample)(nil),            // 35: admit.v1.PoolSample
+	(*HeldTotal)(nil),             // 36: admit.v1.HeldTotal
+	(*ExplainRequest)(nil),        // 37: admit.v1.ExplainRequest
 }
 var file_admit_v1_status_service_proto_depIdxs = []int32{
-	30, // 0: admit.v1.DebugPoolRequest.duration:type_name -> google.protobuf.Duration
-	30, // 1: admit.v1.DebugPoolResponse.duration:type_name -> google.protobuf.Duration
+	28, // 0: admit.v1.DebugPoolRequest.duration:type_name -> google.protobuf.Duration
+	28, // 1: admit.v1.DebugPoolResponse.duration:type_name -> google.protobuf.Duration
 	7,  // 2: admit.v1.GetTenantResponse.tenant:type_name -> admit.v1.TenantStatus
-	30, // 3: admit.v1.GetTenantResponse.age:type_name -> google.protobuf.Duration
+	28, // 3: admit.v1.GetTenantResponse.age:type_name -> google.protobuf.Duration
 	7,  // 4: admit.v1.ListTenantsResponse.tenants:type_name -> admit.v1.TenantStatus
-	30, // 5: admit.v1.ListTenantsResponse.age:type_name -> google.protobuf.Duration
-	31, // 6: admit.v1.TenantStatus.share:type_name -> admit.v1.Tenant
+	28, // 5: admit.v1.ListTenantsResponse.age:type_name -> google.protobuf.Duration
+	29, // 6: admit.v1.TenantStatus.share:type_name -> admit.v1.Tenant
 	0,  // 7: admit.v1.TenantStatus.source:type_name -> admit.v1.TenantStatus.Source
-	29, // 8: admit.v1.TenantStatus.buckets:type_name -> admit.v1.BucketHealth
+	27, // 8: admit.v1.TenantStatus.buckets:type_name -> admit.v1.BucketHealth
 	10, // 9: admit.v1.ListPermitsResponse.permits:type_name -> admit.v1.ListedPermit
 	11, // 10: admit.v1.ListPermitsResponse.ages:type_name -> admit.v1.PermitAges
-	30, // 11: admit.v1.ListPermitsResponse.age:type_name -> google.protobuf.Duration
-	30, // 12: admit.v1.ListedPermit.held_for:type_name -> google.protobuf.Duration
-	30, // 13: admit.v1.ListedPermit.expires_in:type_name -> google.protobuf.Duration
-	32, // 14: admit.v1.ListedPermit.state:type_name -> admit.v1.PermitState
-	30, // 15: admit.v1.PermitAges.under:type_name -> google.protobuf.Duration
-	33, // 16: admit.v1.GetSheddingRequest.reason:type_name -> admit.v1.Reason
-	34, // 17: admit.v1.GetSheddingResponse.shedding:type_name -> admit.v1.Shedding
-	30, // 18: admit.v1.GetSheddingResponse.age:type_name -> google.protobuf.Duration
-	30, // 19: admit.v1.WatchSheddingRequest.interval:type_name -> google.protobuf.Duration
-	34, // 20: admit.v1.WatchSheddingResponse.shedding:type_name -> admit.v1.Shedding
-	30, // 21: admit.v1.WatchSheddingResponse.age:type_name -> google.protobuf.Duration
-	33, // 22: admit.v1.TopShedRequest.reason:type_name -> admit.v1.Reason
+	28, // 11: admit.v1.ListPermitsResponse.age:type_name -> google.protobuf.Duration
+	28, // 12: admit.v1.ListedPermit.held_for:type_name -> google.protobuf.Duration
+	28, // 13: admit.v1.ListedPermit.expires_in:type_name -> google.protobuf.Duration
+	30, // 14: admit.v1.ListedPermit.state:type_name -> admit.v1.PermitState
+	28, // 15: admit.v1.PermitAges.under:type_name -> google.protobuf.Duration
+	31, // 16: admit.v1.GetSheddingRequest.reason:type_name -> admit.v1.Reason
+	32, // 17: admit.v1.GetSheddingResponse.shedding:type_name -> admit.v1.Shedding
+	28, // 18: admit.v1.GetSheddingResponse.age:type_name -> google.protobuf.Duration
+	28, // 19: admit.v1.WatchSheddingRequest.interval:type_name -> google.protobuf.Duration
+	32, // 20: admit.v1.WatchSheddingResponse.shedding:type_name -> admit.v1.Shedding
+	28, // 21: admit.v1.WatchSheddingResponse.age:type_name -> google.protobuf.Duration
+	31, // 22: admit.v1.TopShedRequest.reason:type_name -> admit.v1.Reason
 	18, // 23: admit.v1.TopShedResponse.tenants:type_name -> admit.v1.TopTenant
-	30, // 24: admit.v1.TopShedResponse.cluster_time:type_name -> google.protobuf.Duration
-	30, // 25: admit.v1.TopShedResponse.age:type_name -> google.protobuf.Duration
-	35, // 26: admit.v1.TopTenant.held:type_name -> admit.v1.HeldTenant
-	36, // 27: admit.v1.ExplainResponse.explanation:type_name -> admit.v1.Explanation
-	30, // 28: admit.v1.ExplainResponse.age:type_name -> google.protobuf.Duration
-	26, // 29: admit.v1.QueueHealthResponse.pools:type_name -> admit.v1.PoolHealth
-	30, // 30: admit.v1.QueueHealthResponse.cluster_time:type_name -> google.protobuf.Duration
-	30, // 31: admit.v1.QueueHealthResponse.age:type_name -> google.protobuf.Duration
-	24, // 32: admit.v1.LaneHistoryResponse.samples:type_name -> admit.v1.PoolSample
-	30, // 33: admit.v1.PoolSample.ago:type_name -> google.protobuf.Duration
-	25, // 34: admit.v1.PoolSample.lanes:type_name -> admit.v1.LaneSample
-	30, // 35: admit.v1.LaneSample.oldest_age:type_name -> google.protobuf.Duration
-	28, // 36: admit.v1.PoolHealth.lanes:type_name -> admit.v1.LaneHealth
-	29, // 37: admit.v1.PoolHealth.buckets:type_name -> admit.v1.BucketHealth
-	37, // 38: admit.v1.PoolHealth.held:type_name -> admit.v1.HeldTotal
-	27, // 39: admit.v1.PoolHealth.limits:type_name -> admit.v1.LimitHealth
-	30, // 40: admit.v1.LaneHealth.oldest_age:type_name -> google.protobuf.Duration
-	30, // 41: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
-	20, // 42: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
-	22, // 43: admit.v1.StatusService.LaneHistory:input_type -> admit.v1.LaneHistoryRequest
-	3,  // 44: admit.v1.StatusService.GetTenant:input_type -> admit.v1.GetTenantRequest
-	5,  // 45: admit.v1.StatusService.ListTenants:input_type -> admit.v1.ListTenantsRequest
-	8,  // 46: admit.v1.StatusService.ListPermits:input_type -> admit.v1.ListPermitsRequest
-	12, // 47: admit.v1.StatusService.GetShedding:input_type -> admit.v1.GetSheddingRequest
-	14, // 48: admit.v1.StatusService.WatchShedding:input_type -> admit.v1.WatchSheddingRequest
-	16, // 49: admit.v1.StatusService.TopShed:input_type -> admit.v1.TopShedRequest
-	38, // 50: admit.v1.StatusService.Explain:input_type -> admit.v1.ExplainRequest
-	1,  // 51: admit.v1.StatusService.DebugPool:input_type -> admit.v1.DebugPoolRequest
-	21, // 52: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
-	23, // 53: admit.v1.StatusService.LaneHistory:output_type -> admit.v1.LaneHistoryResponse
-	4,  // 54: admit.v1.StatusService.GetTenant:output_type -> admit.v1.GetTenantResponse
-	6,  // 55: admit.v1.StatusService.ListTenants:output_type -> admit.v1.ListTenantsResponse
-	9,  // 56: admit.v1.StatusService.ListPermits:output_type -> admit.v1.ListPermitsResponse
-	13, // 57: admit.v1.StatusService.GetShedding:output_type -> admit.v1.GetSheddingResponse
-	15, // 58: admit.v1.StatusService.WatchShedding:output_type -> admit.v1.WatchSheddingResponse
-	17, // 59: admit.v1.StatusService.TopShed:output_type -> admit.v1.TopShedResponse
-	19, // 60: admit.v1.StatusService.Explain:output_type -> admit.v1.ExplainResponse
-	2,  // 61: admit.v1.StatusService.DebugPool:output_type -> admit.v1.DebugPoolResponse
-	52, // [52:62] is the sub-list for method output_type
-	42, // [42:52] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	28, // 24: admit.v1.TopShedResponse.cluster_time:type_name -> google.protobuf.Duration
+	28, // 25: admit.v1.TopShedResponse.age:type_name -> google.protobuf.Duration
+	33, // 26: admit.v1.TopTenant.held:type_name -> admit.v1.HeldTenant
+	34, // 27: admit.v1.ExplainResponse.explanation:type_name -> admit.v1.Explanation
+	28, // 28: admit.v1.ExplainResponse.age:type_name -> google.protobuf.Duration
+	24, // 29: admit.v1.QueueHealthResponse.pools:type_name -> admit.v1.PoolHealth
+	28, // 30: admit.v1.QueueHealthResponse.cluster_time:type_name -> google.protobuf.Duration
+	28, // 31: admit.v1.QueueHealthResponse.age:type_name -> google.protobuf.Duration
+	35, // 32: admit.v1.LaneHistoryResponse.samples:type_name -> admit.v1.PoolSample
+	26, // 33: admit.v1.PoolHealth.lanes:type_name -> admit.v1.LaneHealth
+	27, // 34: admit.v1.PoolHealth.buckets:type_name -> admit.v1.BucketHealth
+	36, // 35: admit.v1.PoolHealth.held:type_name -> admit.v1.HeldTotal
+	25, // 36: admit.v1.PoolHealth.limits:type_name -> admit.v1.LimitHealth
+	28, // 37: admit.v1.LaneHealth.oldest_age:type_name -> google.protobuf.Duration
+	28, // 38: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
+	20, // 39: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
+	22, // 40: admit.v1.StatusService.LaneHistory:input_type -> admit.v1.LaneHistoryRequest
+	3,  // 41: admit.v1.StatusService.GetTenant:input_type -> admit.v1.GetTenantRequest
+	5,  // 42: admit.v1.StatusService.ListTenants:input_type -> admit.v1.ListTenantsRequest
+	8,  // 43: admit.v1.StatusService.ListPermits:input_type -> admit.v1.ListPermitsRequest
+	12, // 44: admit.v1.StatusService.GetShedding:input_type -> admit.v1.GetSheddingRequest
+	14, // 45: admit.v1.StatusService.WatchShedding:input_type -> admit.v1.WatchSheddingRequest
+	16, // 46: admit.v1.StatusService.TopShed:input_type -> admit.v1.TopShedRequest
+	37, // 47: admit.v1.StatusService.Explain:input_type -> admit.v1.ExplainRequest
+	1,  // 48: admit.v1.StatusService.DebugPool:input_type -> admit.v1.DebugPoolRequest
+	21, // 49: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
+	23, // 50: admit.v1.StatusService.LaneHistory:output_type -> admit.v1.LaneHistoryResponse
+	4,  // 51: admit.v1.StatusService.GetTenant:output_type -> admit.v1.GetTenantResponse
+	6,  // 52: admit.v1.StatusService.ListTenants:output_type -> admit.v1.ListTenantsResponse
+	9,  // 53: admit.v1.StatusService.ListPermits:output_type -> admit.v1.ListPermitsResponse
+	13, // 54: admit.v1.StatusService.GetShedding:output_type -> admit.v1.GetSheddingResponse
+	15, // 55: admit.v1.StatusService.WatchShedding:output_type -> admit.v1.WatchSheddingResponse
+	17, // 56: admit.v1.StatusService.TopShed:output_type -> admit.v1.TopShedResponse
+	19, // 57: admit.v1.StatusService.Explain:output_type -> admit.v1.ExplainResponse
+	2,  // 58: admit.v1.StatusService.DebugPool:output_type -> admit.v1.DebugPoolResponse
+	49, // [49:59] is the sub-list for method output_type
+	39, // [39:49] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_status_service_proto_init() }
@@ -2657,18 +2514,19 @@ func file_admit_v1_status_service_proto_init() {
 		return
 	}
 	file_admit_v1_explanation_proto_init()
+	file_admit_v1_lane_history_proto_init()
 	file_admit_v1_permit_proto_init()
 	file_admit_v1_policy_proto_init()
 	file_admit_v1_shedding_proto_init()
 	file_admit_v1_status_service_proto_msgTypes[13].OneofWrappers = []any{}
-	file_admit_v1_status_service_proto_msgTypes[25].OneofWrappers = []any{}
+	file_admit_v1_status_service_proto_msgTypes[23].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_status_service_proto_rawDesc), len(file_admit_v1_status_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   29,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
