@@ -263,10 +263,10 @@ func (s *State) dropLanes(t *tenant) {
 		}
 		if d.row.reported != 0 {
 			s.setReport(d, 0, 0)
-			s.reseat(d)
 		}
+		s.reseat(d)
 		s.setLinger(d, 0)
-		s.demands.Delete(d.row)
+		s.forgetDemand(d)
 	}
 	clear(t.demands[len(kept):])
 	t.demands = kept

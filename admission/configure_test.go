@@ -212,3 +212,24 @@ func TestPoolsComeAndGo(t *testing.T) {
 	s.put(PoolPolicy{})
 	want(t, "replayed", s.acquire(ask).Replayed, false)
 }
+
+// What a policy drops is gone, though a wait in it ended just before in the same entry.
+func TestAWaitEndsAsItsLaneOrPoolIsDropped(t *testing.T) {
+	lane := []LanePolicy{{Name: "old"}}
+	for name, next := range map[string]Policy{
+		"lane": {Pools: []PoolPolicy{{Name: "p", MaxActive: 1, Lanes: []LanePolicy{{Name: "new"}}}}},
+		"pool": {Pools: []PoolPolicy{{Name: "q", MaxActive: 1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tell(t, PoolPolicy{MaxActive: 1, Lanes: lane, Buckets: perSecond(ScopePool, 1)})
+			s.release(s.granted("x").Token)
+			wait := s.acquire(inLineFor("a", 1))
+			s.Snapshot() // rows are written anew from here on
+			results := s.do(Detach{Waiter: wait.Waiter}, ApplyPolicy{Policy: next, ExpectedRevision: AnyRevision})
+			want(t, "waits that ended", len(s.Ended()), 1)
+			want(t, "the policy is applied", results[1].(*PolicyResult).Err == nil, true)
+			check(t, s.State)
+			restored(t, s.State)
+		})
+	}
+}

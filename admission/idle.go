@@ -137,10 +137,17 @@ func (s *State) forget(t *tenant) {
 		s.forgetPausedGroups(t)
 	}
 	for _, d := range t.demands {
-		s.demands.Delete(d.row)
+		s.forgetDemand(d)
 	}
 	s.tenants.Delete(t.row)
 	t.pool.tenants.drop(t.id)
 	t.pool.named.Delete(t)
 	t.pool.countStranger(t, -1)
+}
+
+// forgetDemand drops the row of a demand that wants nothing, and any mark to be seated
+// anew: it would be written again.
+func (s *State) forgetDemand(d *demand) {
+	d.unsettled = false
+	s.demands.Delete(d.row)
 }

@@ -53,6 +53,9 @@ func (s *State) settleSeats() {
 		return
 	}
 	for _, d := range s.unsettled {
+		if !d.unsettled { // forgotten since
+			continue
+		}
 		d.unsettled, d.aside = false, false
 		s.leaveSeats(d)
 	}
