@@ -154,7 +154,6 @@ func (r *rates) adoptPolicy() {
 
 func (b *bucketHistory) adopt(next BucketPolicy) {
 	switch {
-	case next.Blocked:
 	case next.Capacity < b.spec.Capacity, next.PerPermit != b.spec.PerPermit:
 		*b = bucketHistory{spec: next}
 	default:
