@@ -232,6 +232,10 @@ func (c *census) checkSeat(where string, d *demand) {
 		_, ok := d.lane.oldest.Get(d.row.standing.listed)
 		c.equal(where+" is listed as servable", ok, true)
 	}
+	if key := d.row.standing.entitled(); key.demand != nil {
+		_, ok := d.lane.entitled.Get(key)
+		c.equal(where+" is listed as entitled", ok, true)
+	}
 }
 
 // firstInRing returns when the oldest entry of the routes in the ring came due.
@@ -257,7 +261,7 @@ func (c *census) checkLanes(p *pool) {
 		c.equal(where+" is of its pool", l.pool == p, true)
 		c.equal(where+" reserves", len(l.leaveTokens), len(p.buckets))
 		counted := &lane{}
-		listed := 0
+		listed, entitled := 0, 0
 		var ordered [classCount][orderedSources]int
 		for _, t := range p.tenants.rows {
 			for _, d := range t.demands {
@@ -269,6 +273,9 @@ func (c *census) checkLanes(p *pool) {
 				counted.kept += d.row.standing.kept
 				if d.row.standing.listed.demand != nil {
 					listed++
+				}
+				if d.row.standing.entitled().demand != nil {
+					entitled++
 				}
 				for src := range sourceCount {
 					at := d.row.seats[src]
@@ -294,6 +301,7 @@ func (c *census) checkLanes(p *pool) {
 		c.equal(where+" depth", l.depth, counted.depth)
 		c.equal(where+" kept", l.kept, counted.kept)
 		c.equal(where+" oldest", l.oldest.Len(), listed)
+		c.equal(where+" entitled", l.entitled.Len(), entitled)
 		for k := range l.classes {
 			for src, order := range l.classes[k].orders {
 				c.equal(where+" order", order.Len(), ordered[k][src])

@@ -27,7 +27,7 @@ func (s *State) poolHealth(p *pool, at Instant, w Wall) PoolHealth {
 			LaneState: l.state(w), Active: l.active, Borrowed: l.borrowed, Waiting: l.waiters, Paused: l.paused, Draining: l.draining,
 		}
 		if !l.slotFree() {
-			lh.ReclaimWait = l.open[entitled].slot
+			lh.ReclaimWait, lh.ReclaimAge = l.open[entitled].slot, oldestAge(l.entitled, w)
 		}
 		h.Lanes = append(h.Lanes, lh)
 	}

@@ -113,19 +113,23 @@ func (n *naive) stands(
 	return own, open, slot
 }
 
-// reclaimWait counts a lane's demands that are entitled to a slot, and none is free.
-func (n *naive) reclaimWait(p *naivePool, lane string, at admission.Instant, w admission.Wall) (count int64) {
+// reclaimWait counts a lane's demands that are entitled to a slot, and none is free, and
+// tells how long the oldest has been there.
+func (n *naive) reclaimWait(
+	p *naivePool, lane string, at admission.Instant, w admission.Wall,
+) (count int64, oldest time.Duration) {
 	full := func(l naiveLimit) bool { return l.reason == admission.PoolCap }
 	for _, t := range p.tenants {
 		for _, d := range t.demands {
 			own, _, slot := n.stands(p, d, at, w)
 			if d.lane == lane && len(own) == 0 && slot && n.share(p, d) == entitled &&
 				slices.ContainsFunc(n.poolLimits(p, d, naiveWant{cost: 1}, at), full) {
-				count++
+				_, age := n.servable(p, d, at, w)
+				count, oldest = count+1, max(oldest, age)
 			}
 		}
 	}
-	return count
+	return count, oldest
 }
 
 // borrowed counts a lane's permits that were beyond what their tenants are entitled to.
@@ -246,9 +250,10 @@ func (n *naive) health(at admission.Instant, w admission.Wall, p *naivePool) adm
 		Held:   totals(n.heldRows(p, at, w, nil)), Skipped: p.skipped, Swept: p.swept, Expired: p.expired, Draining: p.draining,
 	}
 	for rank, l := range p.lanes {
+		reclaiming, since := n.reclaimWait(p, l.name, at, w)
 		h.Lanes = append(h.Lanes, admission.LaneHealth{
 			LaneState: n.laneState(p, l, at, w), Paused: l.paused, Draining: l.draining,
-			Waiting: n.use(p, l.name).Waiting, Borrowed: n.borrowed(p, l.name), ReclaimWait: n.reclaimWait(p, l.name, at, w),
+			Waiting: n.use(p, l.name).Waiting, Borrowed: n.borrowed(p, l.name), ReclaimWait: reclaiming, ReclaimAge: since,
 			Active: n.active(p, func(_ string, r int) bool { return r == rank }),
 		})
 	}

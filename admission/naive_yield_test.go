@@ -17,19 +17,8 @@ func (n *naive) depth(
 			if d.lane != lane {
 				continue
 			}
-			if !p.lingers(d, w) && !ownLimit(n.ownLimits(p, t.id, lane, naiveWant{cost: 1}, at)) {
-				ripe := p.ripeOf(d)
-				depth += int64(len(ripe))
-				oldest = max(oldest, age(ripe, w))
-			}
-			for _, source := range []int{slotSource, rateSource} {
-				queue := n.queue(d, source)
-				if len(queue) > 0 && len(n.waiterHolds(p, d, source, at)) == 0 {
-					depth += int64(len(queue))
-					oldest = max(oldest, w.Sub(queue[0].askedAt))
-				}
-			}
-			depth += n.reported(p, d, at)
+			more, age := n.servable(p, d, at, w)
+			depth, oldest = depth+more, max(oldest, age)
 		}
 	}
 	for _, ask := range asks {
@@ -38,6 +27,23 @@ func (n *naive) depth(
 		}
 	}
 	return depth, oldest
+}
+
+// servable is depth of one demand.
+func (n *naive) servable(p *naivePool, d *naiveDemand, at admission.Instant, w admission.Wall) (depth int64, oldest time.Duration) {
+	if !p.lingers(d, w) && !ownLimit(n.ownLimits(p, d.tenant.id, d.lane, naiveWant{cost: 1}, at)) {
+		ripe := p.ripeOf(d)
+		depth += int64(len(ripe))
+		oldest = max(oldest, age(ripe, w))
+	}
+	for _, source := range []int{slotSource, rateSource} {
+		queue := n.queue(d, source)
+		if len(queue) > 0 && len(n.waiterHolds(p, d, source, at)) == 0 {
+			depth += int64(len(queue))
+			oldest = max(oldest, w.Sub(queue[0].askedAt))
+		}
+	}
+	return depth + n.reported(p, d, at), oldest
 }
 
 // willWait says whether an Acquire of this entry is demand: one that waits if it

@@ -120,9 +120,12 @@ type lane struct {
 	// depth counts what could be served, and kept the slots that stay free for
 	// what is reported.
 	depth, kept int64
-	oldest      *btree.BTreeG[oldestDemand] // demands that could be served, by since when
-	yield       *YieldPolicy
-	yielding    bool
+	// oldest are the demands that could be served, by since when, entitled those of them
+	// that want slots to which they are entitled.
+	oldest, entitled *btree.BTreeG[oldestDemand]
+
+	yield    *YieldPolicy
+	yielding bool
 
 	slots    *btree.BTreeG[expiry] // permits that hold a slot, by expiry
 	dormant  *queuesDue            // queues that are not ready, by the due time of their head
@@ -150,7 +153,7 @@ func newPool(name string, num uint32) *pool {
 
 func newLane(p *pool, name string) *lane {
 	l := &lane{
-		pool: p, name: name, oldest: newTree(oldestDemandLess),
+		pool: p, name: name, oldest: newTree(oldestDemandLess), entitled: newTree(oldestDemandLess),
 		slots: newTree(expiryLess), dormant: newTree(queueDueLess), ripening: newTree(queueDueLess),
 	}
 	for c := range l.classes {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/tidwall/btree"
 )
 
 // Shedding shows who is held back in a pool, and why. It is no part of any result
@@ -95,10 +97,16 @@ func (v *shedView) laneStates() []LaneState {
 
 func (l *lane) state(w Wall) LaneState {
 	row := LaneState{Lane: l.name, Depth: l.depth, Yielding: l.yielding}
-	if first, ok := l.oldest.Min(); ok {
-		row.OldestAge = max(w.Sub(first.since), 0)
-	}
+	row.OldestAge = oldestAge(l.oldest, w)
 	return row
+}
+
+// oldestAge is how long the first has been there, 0 if there is none.
+func oldestAge(list *btree.BTreeG[oldestDemand], w Wall) time.Duration {
+	if first, ok := list.Min(); ok {
+		return max(w.Sub(first.since), 0)
+	}
+	return 0
 }
 
 // totals counts the held by reason.

@@ -132,9 +132,12 @@ type LaneHealth struct {
 	// ReclaimWait counts the tenants that wait for a slot which they are entitled to:
 	// none is free.
 	ReclaimWait int64
-	Waiting     int64
-	Paused      bool
-	Draining    bool // as for pools
+	// ReclaimAge is how long the oldest of what these want has been due or waiting; what
+	// is only reported has no age.
+	ReclaimAge time.Duration
+	Waiting    int64
+	Paused     bool
+	Draining   bool // as for pools
 }
 
 // BucketHealth is how one POOL bucket stands.

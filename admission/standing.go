@@ -1,5 +1,7 @@
 package admission
 
+import "github.com/tidwall/btree"
+
 // standing is what of a demand is counted elsewhere: in its lane's totals and
 // depth, among the slots kept for reports, and in its tenant. It follows from the
 // demand's seats.
@@ -37,15 +39,30 @@ func (s *State) stand(d *demand) {
 	l.kept += now.kept - was.kept
 	l.count(&was, -1)
 	l.count(&now, 1)
-	if was.listed != now.listed {
-		if was.listed.demand != nil {
-			l.oldest.Delete(was.listed)
-		}
-		if now.listed.demand != nil {
-			l.oldest.Set(now.listed)
-		}
-	}
+	relist(l.oldest, was.listed, now.listed)
+	relist(l.entitled, was.entitled(), now.entitled())
 	s.noteWant(d, was.wants, now.wants)
+}
+
+// entitled is its key in lane.entitled, if it is there.
+func (as *standing) entitled() oldestDemand {
+	if as.held == ReasonNone && as.open && as.slot && as.class == entitled {
+		return as.listed
+	}
+	return oldestDemand{}
+}
+
+// relist puts a demand that is listed, or not, where it is now.
+func relist(list *btree.BTreeG[oldestDemand], was, now oldestDemand) {
+	if was == now {
+		return
+	}
+	if was.demand != nil {
+		list.Delete(was)
+	}
+	if now.demand != nil {
+		list.Set(now)
+	}
 }
 
 // count adds n demands that stand so to the lane's totals.

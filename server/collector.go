@@ -13,7 +13,8 @@ type stateCollector struct {
 	replica Replica
 
 	revision, permits, depth, oldest, lanePaused *prometheus.Desc
-	waiting, yielding, borrowed, reclaim         *prometheus.Desc
+	waiting, yielding, borrowed                  *prometheus.Desc
+	reclaim, reclaimAge                          *prometheus.Desc
 	level, capacity, bucketPaused                *prometheus.Desc
 	tenants, entries, dead, swept, held          *prometheus.Desc
 	limitUsed, limitCapacity, expired, debt      *prometheus.Desc
@@ -36,6 +37,8 @@ func newStateCollector(replica Replica) *stateCollector {
 		expired:  desc("permits_expired_total", "Permits that ended by themselves.", "pool"),
 		borrowed: desc("permits_borrowed", "Live permits that were beyond what their tenants are entitled to when they were granted.", "pool", "lane"),
 		reclaim:  desc("reclaim_wait", "Tenants that wait for a slot to which they are entitled: none is free.", "pool", "lane"),
+		reclaimAge: desc("reclaim_wait_oldest_seconds", "How long the oldest of what these tenants want has been due or waiting, 0 if none wait.",
+			"pool", "lane"),
 		debt: desc("cap_debt", "By how much live permits exceed a cap: that of the pool, or those of its tenants together.",
 			"pool", "cap"),
 		waiting:       desc("waiting", "Requests that wait in line.", "pool", "lane"),
@@ -59,7 +62,7 @@ func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.revision, c.permits, c.depth, c.oldest, c.waiting, c.yielding, c.lanePaused, c.level, c.capacity, c.bucketPaused,
 		c.tenants, c.entries, c.dead, c.swept, c.held, c.limitUsed, c.limitCapacity,
-		c.expired, c.borrowed, c.reclaim, c.debt, c.rank,
+		c.expired, c.borrowed, c.reclaim, c.reclaimAge, c.debt, c.rank,
 	} {
 		ch <- d
 	}
@@ -98,6 +101,7 @@ func (c *stateCollector) collectPool(gauge func(*prometheus.Desc, float64, ...st
 		gauge(c.permits, float64(l.Active), p.Pool, l.Lane)
 		gauge(c.borrowed, float64(l.Borrowed), p.Pool, l.Lane)
 		gauge(c.reclaim, float64(l.ReclaimWait), p.Pool, l.Lane)
+		gauge(c.reclaimAge, l.ReclaimAge.Seconds(), p.Pool, l.Lane)
 		gauge(c.depth, float64(l.Depth), p.Pool, l.Lane)
 		gauge(c.oldest, l.OldestAge.Seconds(), p.Pool, l.Lane)
 		gauge(c.waiting, float64(l.Waiting), p.Pool, l.Lane)

@@ -58,7 +58,7 @@ func writePoolHealth(h admission.PoolHealth, limits []admission.LimitUse) *admit
 		out.Lanes = append(out.Lanes, &admitv1.LaneHealth{
 			Lane: l.Lane, Depth: l.Depth, OldestAge: oldestAge(l.LaneState), Active: l.Active, Paused: l.Paused,
 			Yielding: l.Yielding, Waiting: l.Waiting, Borrowed: l.Borrowed, ReclaimWait: l.ReclaimWait,
-			Draining: l.Draining,
+			ReclaimAge: reclaimAge(l), Draining: l.Draining,
 		})
 	}
 	for _, b := range h.Buckets {
@@ -68,6 +68,13 @@ func writePoolHealth(h admission.PoolHealth, limits []admission.LimitUse) *admit
 		out.Limits = append(out.Limits, &admitv1.LimitHealth{Limit: l.Limit, Used: l.Used, Capacity: l.Capacity})
 	}
 	return out
+}
+
+func reclaimAge(l admission.LaneHealth) *durationpb.Duration {
+	if l.ReclaimWait == 0 {
+		return nil
+	}
+	return durationpb.New(l.ReclaimAge)
 }
 
 func writeBucketHealth(b admission.BucketHealth) *admitv1.BucketHealth {

@@ -2012,6 +2012,9 @@ type LaneHealth struct {
 	Borrowed int64 `protobuf:"varint,8,opt,name=borrowed,proto3" json:"borrowed,omitempty"`
 	// Tenants that wait for a slot to which they are entitled: none is free.
 	ReclaimWait int64 `protobuf:"varint,9,opt,name=reclaim_wait,json=reclaimWait,proto3" json:"reclaim_wait,omitempty"`
+	// How long the oldest of what these want has been due or waiting; what is only
+	// reported has no age. Absent if none wait.
+	ReclaimAge *durationpb.Duration `protobuf:"bytes,10,opt,name=reclaim_age,json=reclaimAge,proto3" json:"reclaim_age,omitempty"`
 	// Whether the policy has the lane no more: it goes when it is empty.
 	Draining      bool `protobuf:"varint,20,opt,name=draining,proto3" json:"draining,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2109,6 +2112,13 @@ func (x *LaneHealth) GetReclaimWait() int64 {
 		return x.ReclaimWait
 	}
 	return 0
+}
+
+func (x *LaneHealth) GetReclaimAge() *durationpb.Duration {
+	if x != nil {
+		return x.ReclaimAge
+	}
+	return nil
 }
 
 func (x *LaneHealth) GetDraining() bool {
@@ -2354,7 +2364,7 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\vLimitHealth\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x12\n" +
 	"\x04used\x18\x02 \x01(\x03R\x04used\x12\x1a\n" +
-	"\bcapacity\x18\x03 \x01(\x03R\bcapacity\"\xb1\x02\n" +
+	"\bcapacity\x18\x03 \x01(\x03R\bcapacity\"\xed\x02\n" +
 	"\n" +
 	"LaneHealth\x12\x12\n" +
 	"\x04lane\x18\x01 \x01(\tR\x04lane\x12\x14\n" +
@@ -2366,7 +2376,10 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\byielding\x18\x06 \x01(\bR\byielding\x12\x18\n" +
 	"\awaiting\x18\a \x01(\x03R\awaiting\x12\x1a\n" +
 	"\bborrowed\x18\b \x01(\x03R\bborrowed\x12!\n" +
-	"\freclaim_wait\x18\t \x01(\x03R\vreclaimWait\x12\x1a\n" +
+	"\freclaim_wait\x18\t \x01(\x03R\vreclaimWait\x12:\n" +
+	"\vreclaim_age\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"reclaimAge\x12\x1a\n" +
 	"\bdraining\x18\x14 \x01(\bR\bdraining\"\xaa\x01\n" +
 	"\fBucketHealth\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x14\n" +
@@ -2480,32 +2493,33 @@ var file_admit_v1_status_service_proto_depIdxs = []int32{
 	36, // 35: admit.v1.PoolHealth.held:type_name -> admit.v1.HeldTotal
 	25, // 36: admit.v1.PoolHealth.limits:type_name -> admit.v1.LimitHealth
 	28, // 37: admit.v1.LaneHealth.oldest_age:type_name -> google.protobuf.Duration
-	28, // 38: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
-	20, // 39: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
-	22, // 40: admit.v1.StatusService.LaneHistory:input_type -> admit.v1.LaneHistoryRequest
-	3,  // 41: admit.v1.StatusService.GetTenant:input_type -> admit.v1.GetTenantRequest
-	5,  // 42: admit.v1.StatusService.ListTenants:input_type -> admit.v1.ListTenantsRequest
-	8,  // 43: admit.v1.StatusService.ListPermits:input_type -> admit.v1.ListPermitsRequest
-	12, // 44: admit.v1.StatusService.GetShedding:input_type -> admit.v1.GetSheddingRequest
-	14, // 45: admit.v1.StatusService.WatchShedding:input_type -> admit.v1.WatchSheddingRequest
-	16, // 46: admit.v1.StatusService.TopShed:input_type -> admit.v1.TopShedRequest
-	37, // 47: admit.v1.StatusService.Explain:input_type -> admit.v1.ExplainRequest
-	1,  // 48: admit.v1.StatusService.DebugPool:input_type -> admit.v1.DebugPoolRequest
-	21, // 49: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
-	23, // 50: admit.v1.StatusService.LaneHistory:output_type -> admit.v1.LaneHistoryResponse
-	4,  // 51: admit.v1.StatusService.GetTenant:output_type -> admit.v1.GetTenantResponse
-	6,  // 52: admit.v1.StatusService.ListTenants:output_type -> admit.v1.ListTenantsResponse
-	9,  // 53: admit.v1.StatusService.ListPermits:output_type -> admit.v1.ListPermitsResponse
-	13, // 54: admit.v1.StatusService.GetShedding:output_type -> admit.v1.GetSheddingResponse
-	15, // 55: admit.v1.StatusService.WatchShedding:output_type -> admit.v1.WatchSheddingResponse
-	17, // 56: admit.v1.StatusService.TopShed:output_type -> admit.v1.TopShedResponse
-	19, // 57: admit.v1.StatusService.Explain:output_type -> admit.v1.ExplainResponse
-	2,  // 58: admit.v1.StatusService.DebugPool:output_type -> admit.v1.DebugPoolResponse
-	49, // [49:59] is the sub-list for method output_type
-	39, // [39:49] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	28, // 38: admit.v1.LaneHealth.reclaim_age:type_name -> google.protobuf.Duration
+	28, // 39: admit.v1.BucketHealth.paused_for:type_name -> google.protobuf.Duration
+	20, // 40: admit.v1.StatusService.QueueHealth:input_type -> admit.v1.QueueHealthRequest
+	22, // 41: admit.v1.StatusService.LaneHistory:input_type -> admit.v1.LaneHistoryRequest
+	3,  // 42: admit.v1.StatusService.GetTenant:input_type -> admit.v1.GetTenantRequest
+	5,  // 43: admit.v1.StatusService.ListTenants:input_type -> admit.v1.ListTenantsRequest
+	8,  // 44: admit.v1.StatusService.ListPermits:input_type -> admit.v1.ListPermitsRequest
+	12, // 45: admit.v1.StatusService.GetShedding:input_type -> admit.v1.GetSheddingRequest
+	14, // 46: admit.v1.StatusService.WatchShedding:input_type -> admit.v1.WatchSheddingRequest
+	16, // 47: admit.v1.StatusService.TopShed:input_type -> admit.v1.TopShedRequest
+	37, // 48: admit.v1.StatusService.Explain:input_type -> admit.v1.ExplainRequest
+	1,  // 49: admit.v1.StatusService.DebugPool:input_type -> admit.v1.DebugPoolRequest
+	21, // 50: admit.v1.StatusService.QueueHealth:output_type -> admit.v1.QueueHealthResponse
+	23, // 51: admit.v1.StatusService.LaneHistory:output_type -> admit.v1.LaneHistoryResponse
+	4,  // 52: admit.v1.StatusService.GetTenant:output_type -> admit.v1.GetTenantResponse
+	6,  // 53: admit.v1.StatusService.ListTenants:output_type -> admit.v1.ListTenantsResponse
+	9,  // 54: admit.v1.StatusService.ListPermits:output_type -> admit.v1.ListPermitsResponse
+	13, // 55: admit.v1.StatusService.GetShedding:output_type -> admit.v1.GetSheddingResponse
+	15, // 56: admit.v1.StatusService.WatchShedding:output_type -> admit.v1.WatchSheddingResponse
+	17, // 57: admit.v1.StatusService.TopShed:output_type -> admit.v1.TopShedResponse
+	19, // 58: admit.v1.StatusService.Explain:output_type -> admit.v1.ExplainResponse
+	2,  // 59: admit.v1.StatusService.DebugPool:output_type -> admit.v1.DebugPoolResponse
+	50, // [50:60] is the sub-list for method output_type
+	40, // [40:50] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_status_service_proto_init() }
