@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +24,27 @@ import (
 type followed struct {
 	*Node
 	kit
-	told *bytes.Buffer
+	told *told
+}
+
+// told is what a log was told, while more comes.
+type told struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *told) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// take returns what came since the last time.
+func (l *told) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.text.Reset()
+	return l.text.String()
 }
 
 func follow(t *testing.T, k kit, cfg config.Config) *followed {
@@ -32,9 +53,9 @@ func follow(t *testing.T, k kit, cfg config.Config) *followed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := &bytes.Buffer{}
-	return &followed{kit: k, told: told, Node: &Node{
-		cfg: cfg, log: slog.New(slog.NewTextHandler(told, nil)), security: s, stopping: make(chan struct{}), failures: make(chan error, 1),
+	log := &told{}
+	return &followed{kit: k, told: log, Node: &Node{
+		cfg: cfg, log: slog.New(slog.NewTextHandler(log, nil)), security: s, stopping: make(chan struct{}), failures: make(chan error, 1),
 	}}
 }
 
@@ -48,16 +69,10 @@ func followMember(t *testing.T) *followed {
 	return follow(t, k, cfg)
 }
 
-// said returns what the node said since the last time.
-func (f *followed) said() string {
-	defer f.told.Reset()
-	return f.told.String()
-}
-
 // look lets the node look at its files, and returns what it says.
 func (f *followed) look() string {
 	f.followOnce()
-	return f.said()
+	return f.told.take()
 }
 
 // renew issues another certificate, in dir.
@@ -184,7 +199,7 @@ func TestTokensAreReplacedWhileTheNodeRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass()
-		if said := f.said(); !strings.Contains(said, "tokens_file: ") || !holds(f.token) {
+		if said := f.told.take(); !strings.Contains(said, "tokens_file: ") || !holds(f.token) {
 			t.Errorf("without the file it says %q", said)
 		}
 		if err := os.Symlink(filepath.Join(dir, "tokens"), f.file("tokens")); err != nil {
