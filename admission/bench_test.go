@@ -17,7 +17,10 @@ func newBench(p PoolPolicy) *bench {
 	p.Name = "p"
 	b := &bench{State: New()}
 	b.w = birth
-	b.apply(0, ApplyPolicy{Policy: Policy{Pools: []PoolPolicy{p}}, ExpectedRevision: AnyRevision})
+	res := b.apply(0, ApplyPolicy{Policy: Policy{Pools: []PoolPolicy{p}}, ExpectedRevision: AnyRevision})[0].(*PolicyResult)
+	if res.Err != nil {
+		panic(res.Err)
+	}
 	return b
 }
 

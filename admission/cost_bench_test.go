@@ -41,7 +41,7 @@ func (l load) build() *loaded {
 		if name := fmt.Sprint("tenant-", i); !l.blocked || i%100 == 0 {
 			s.free = append(s.free, name)
 			if l.blocked {
-				p.Overrides = append(p.Overrides, TenantPolicy{ID: name, MaxActive: 1 << 40})
+				p.Overrides = append(p.Overrides, TenantPolicy{ID: name, MaxActive: p.MaxActive})
 			}
 		}
 	}
@@ -79,8 +79,8 @@ func (s *loaded) acquire(b *testing.B) {
 		got := s.apply(time.Microsecond, &Acquire{
 			Pool: "p", Tenant: s.free[i*7919%len(s.free)], Category: "otp", Cost: 1, Nonce: uint64(i),
 		})[0].(*AcquireResult)
-		if !got.Decision.Granted() {
-			b.Fatalf("shed: %+v", got.Decision.Shed)
+		if got.Err != nil || !got.Decision.Granted() {
+			b.Fatalf("not granted: %+v", got)
 		}
 		s.apply(time.Microsecond, &Release{
 			Token: got.Decision.Permit.Token, Outcome: OutcomeDone, ActualCost: Absent, RetryAfter: Absent,
