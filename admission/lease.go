@@ -83,7 +83,7 @@ func (s *State) release(op *Release) *ReleaseResult {
 
 // expireLimit bounds the permits that end by themselves in one log entry; the
 // next goes on. Until then they still count, which only admits less.
-const expireLimit = 2000
+const expireLimit = 1000
 
 // expire ends permits whose time is up, oldest first. The attempt is spent; what
 // comes of the entry counts from when the permit ended.
