@@ -129,10 +129,10 @@ func TestTheWaitForARequestIDCountsAllThatAreTooMany(t *testing.T) {
 	want(t, "wait", refusal(t, s.do(0, op)[0]).RetryAfter, 9*time.Minute)
 }
 
-// No more than 2000 permits expire in one entry; the others still count.
+// No more than 1000 permits expire in one entry; the others still count.
 func TestTooManyPermitsExpireInTwoEntries(t *testing.T) {
 	s := script(t, admission.PoolPolicy{})
-	for i := range 2002 {
+	for i := range 1002 {
 		s.index++
 		op := ask("a", 1)
 		op.TTL = time.Second + time.Duration(i)

@@ -87,7 +87,7 @@ func (s *State) settleLease(op Op) Result {
 // passTime lets time alone do its work: permits expire, reports end, tokens come,
 // what is old is forgotten.
 func (s *State) passTime() {
-	budget, sweeps := expireLimit, sweepLimit
+	budget, sweeps := MaxExpiries, sweepLimit
 	for _, p := range s.pools.list {
 		budget = s.expire(p, budget)
 		s.endReports(p)

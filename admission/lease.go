@@ -81,9 +81,9 @@ func (s *State) release(op *Release) *ReleaseResult {
 	return res
 }
 
-// expireLimit bounds the permits that end by themselves in one log entry; the
+// MaxExpiries bounds the permits that end by themselves in one log entry; the
 // next goes on. Until then they still count, which only admits less.
-const expireLimit = 1000
+const MaxExpiries = 1000
 
 // expire ends permits whose time is up, oldest first. The attempt is spent; what
 // comes of the entry counts from when the permit ended.

@@ -126,7 +126,7 @@ func TestExpiryIsBounded(t *testing.T) {
 	s := tell(t, PoolPolicy{PermitTTL: time.Second})
 	s.quick = true
 	var asks []Op
-	for range expireLimit + 10 {
+	for range MaxExpiries + 10 {
 		asks = append(asks, &Acquire{Pool: "p", Tenant: "a", Cost: 1})
 	}
 	s.do(asks...)

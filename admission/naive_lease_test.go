@@ -234,7 +234,7 @@ func (n *naive) settlePermit(p *naivePermit, actual int64) {
 }
 
 // The most that one entry expires, and promotes.
-const naiveSweep = 2000
+const naiveSweep = 1000
 
 func (n *naive) expire() {
 	now := n.leaseNow()

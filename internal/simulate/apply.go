@@ -175,13 +175,10 @@ func (r *run) look() {
 	}
 }
 
-// expireLimit is how many permits one log entry lets expire.
-const expireLimit = 2000
-
 // expire books the permits of those who vanished, as the entry has let them
 // expire.
 func (l *ledger) expire() {
-	for range expireLimit {
+	for range admission.MaxExpiries {
 		if len(l.lost) == 0 || l.lost[0].expires > l.run.now {
 			return
 		}
