@@ -27,8 +27,9 @@ func TestOneOffTenantsLeaveNothing(t *testing.T) {
 	}
 	want(t, "tenants known", s.tenants.Len(), tenants)
 	p := s.pools.byName("p")
-	for range tenants/forgetLimit + 1 {
-		s.wait(time.Second)
+	s.wait(time.Second)
+	for range tenants/min(MaxExpiries, forgetLimit) + 1 {
+		s.wait(time.Millisecond)
 	}
 	want(t, "strangers once all are found idle", p.strangers, 0)
 	s.wait(spareTime)
