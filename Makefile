@@ -80,7 +80,7 @@ bench: ## run the benchmarks, those of benchmarks aside
 	go test -run '^$$' -bench . -skip '^BenchmarkCost|^BenchmarkLongest' -benchmem $(FAST)
 
 .PHONY: bench-check
-bench-check: ## fail if the core allocates, or takes instructions, other than its baseline has (counts instructions with valgrind)
+bench-check: ## fail if the core's allocations or instructions (by valgrind) are not those of its baseline
 	go run ./internal/benchcheck
 
 .PHONY: benchmarks

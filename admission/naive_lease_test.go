@@ -233,7 +233,7 @@ func (n *naive) settlePermit(p *naivePermit, actual int64) {
 	}
 }
 
-// The most that one entry expires, and promotes.
+// The most permits that one entry expires.
 const naiveSweep = 1000
 
 func (n *naive) expire() {

@@ -12,9 +12,10 @@ import (
 )
 
 // around goes round each handler: metrics and the log see every call as its caller
-// does; errors become statuses; some calls are traced; who is not known comes no further; and a panic becomes
-// an error like others. It is one interceptor, not a chain of them: what comes after what
-// is read in one place, and a call pays for no more than that.
+// does; errors become statuses; some calls are traced; who is not known comes no
+// further; and a panic becomes an error like others. It is one interceptor, not a chain
+// of them: what comes after what is read in one place, and a call pays for no more than
+// that.
 type around struct {
 	log    callLog
 	calls  *callMetrics

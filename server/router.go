@@ -36,7 +36,7 @@ type router struct {
 	following sync.WaitGroup
 }
 
-// follow tells the forwarder, and who logs what is decided here, who leads, until the drain begins.
+// follow tells the forwarder and the debugger who leads, until the drain begins.
 func (r *router) follow() {
 	for {
 		changed := r.store.ReadyChanged()

@@ -57,8 +57,8 @@ func (s *statusService) LaneHistory(ctx context.Context, in *admitv1.LaneHistory
 		return nil, err
 	}
 	known := false
-	if _, err := s.reads.view(ctx, true, func(st *admission.State, at admission.Instant, w admission.Wall) {
-		known = len(st.Health(at, w, pool)) > 0
+	if _, err := s.reads.view(ctx, true, func(st *admission.State, _ admission.Instant, _ admission.Wall) {
+		known = st.HasPool(pool)
 	}); err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func (s *statusService) DebugPool(ctx context.Context, in *admitv1.DebugPoolRequ
 		return nil, err
 	}
 	known := false
-	s.reads.replica.ViewAt(point, func(st *admission.State, at admission.Instant, w admission.Wall) {
-		known = len(st.Health(at, w, pool)) > 0
+	s.reads.replica.ViewAt(point, func(st *admission.State, _ admission.Instant, _ admission.Wall) {
+		known = st.HasPool(pool)
 	})
 	if !known {
 		return nil, unknownPool(pool)
