@@ -6,7 +6,7 @@ import "github.com/tidwall/btree"
 // depth, among the slots kept for reports, and in its tenant. It follows from the
 // demand's seats.
 type standing struct {
-	// wants says whether it wants anything at all.
+	// wants says whether it wants anything at all, seated or about to be.
 	wants bool
 	// held is the first of the reasons that hold a part of it.
 	held Reason
@@ -98,11 +98,11 @@ func (s *State) standingOf(d *demand) (now standing) {
 		now.held = LockBusy
 	}
 	for src := range sourceCount {
+		now.wants = now.wants || d.has(src)
 		at := d.row.seats[src].seat
 		if at == unseated {
 			continue
 		}
-		now.wants = true
 		now.entries = now.entries || src == fromEntries
 		if !at.ordered() {
 			now.held = firstReason(now.held, at.reason())
