@@ -32,7 +32,7 @@ const (
 	snapshotMagic = "admit snapshot\n"
 	frameHeader   = 13
 	// blockSize is how much a block of rows holds before it is written.
-	blockSize = 1 << 20
+	blockSize = 64 << 10
 	// maxFrame bounds what a damaged length can make us allocate: a block and
 	// the largest row, a policy.
 	maxFrame = 4 << 20

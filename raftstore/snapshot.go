@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"runtime"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -16,6 +17,10 @@ import (
 
 // snapshotFormat is the version of the frames and rows.
 const snapshotFormat = 1
+
+// rowsInTurn is how many rows are written before others may go first: what answers
+// callers would else wait for as long as the scheduler lets a goroutine run, 10 ms.
+const rowsInTurn = 32
 
 // deterministic makes equal images equal bytes.
 var deterministic = proto.MarshalOptions{Deterministic: true}
@@ -51,6 +56,9 @@ func writeSnapshot(w io.Writer, image *admission.Image, results uint64) error {
 func writeRows(f *frameWriter, rows iter.Seq[admission.Row]) (count uint64, err error) {
 	var block []byte
 	for row := range rows {
+		if count%rowsInTurn == 0 {
+			runtime.Gosched()
+		}
 		m, err := rowToStorage(row)
 		if err != nil {
 			return 0, err

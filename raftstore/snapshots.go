@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -58,32 +60,21 @@ func (s *snapshots) Create(
 	if err != nil {
 		return nil, err
 	}
+	file, err := os.Open(filepath.Join(s.dir, snapshotsDir, sink.ID()+tmpSuffix, stateFile))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open an unfinished snapshot: %w", err), sink.Cancel())
+	}
 	s.open++
-	return &snapshotSink{SnapshotSink: sink, ended: sync.OnceFunc(s.ended)}, nil
+	return &snapshotSink{SnapshotSink: sink, file: file, ended: sync.OnceFunc(func() {
+		_ = file.Close() // it is only flushed through
+		s.ended()
+	})}, nil
 }
 
 func (s *snapshots) ended() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
-}
-
-// snapshotSink tells when it is no longer written to.
-type snapshotSink struct {
-	raft.SnapshotSink
-	ended func()
-}
-
-// Close ends the snapshot.
-func (s *snapshotSink) Close() error {
-	defer s.ended()
-	return s.SnapshotSink.Close()
-}
-
-// Cancel gives it up.
-func (s *snapshotSink) Cancel() error {
-	defer s.ended()
-	return s.SnapshotSink.Cancel()
 }
 
 // List returns the snapshots that the node can start from, newest first.
