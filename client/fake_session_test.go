@@ -25,6 +25,8 @@ type fakeSessions struct {
 	// messages are the numbers of calls in those that came, timeouts those of the calls.
 	messages []int
 	timeouts []time.Duration
+	// places are where in traces the calls said that they are.
+	places []string
 	// streams are how many began.
 	streams int
 }
@@ -56,6 +58,7 @@ func (fs *fakeSessions) note(req *admitv1alpha1.SessionRequest) {
 	}
 	for _, c := range req.GetCalls() {
 		fs.timeouts = append(fs.timeouts, c.GetTimeout().AsDuration())
+		fs.places = append(fs.places, c.GetTraceparent())
 	}
 }
 

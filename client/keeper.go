@@ -15,7 +15,7 @@ const maxRenew = 1000
 // keeper renews the permits that are held. One goroutine, started with the
 // client and ended by close, does so for all of them, many in one call.
 type keeper struct {
-	permits permitCalls
+	permits PermitCalls
 	stop    context.CancelFunc
 	done    chan struct{}
 	changed chan struct{} // a token, when a lease was added
@@ -33,7 +33,7 @@ type lease struct {
 	cancel  context.CancelCauseFunc
 }
 
-func newKeeper(p permitCalls) *keeper {
+func newKeeper(p PermitCalls) *keeper {
 	ctx, stop := context.WithCancel(context.Background())
 	k := &keeper{
 		permits: p, stop: stop,

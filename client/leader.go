@@ -54,8 +54,11 @@ type cluster struct {
 }
 
 // clusterOf returns the cluster that an address names, as `host:port` or several
-// parted by commas; nil for any other target of gRPC.
+// parted by commas; nil for any other target of gRPC, such as a Unix socket's.
 func clusterOf(addr string) *cluster {
+	if strings.HasPrefix(addr, "unix:") {
+		return nil
+	}
 	c := &cluster{}
 	for a := range strings.SplitSeq(addr, ",") {
 		a = strings.TrimSpace(a)

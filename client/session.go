@@ -39,19 +39,12 @@ func WithSession() Option {
 	return func(c *config) { c.session = true }
 }
 
-// permitCalls are the calls about permits, each by itself or on a session.
-type permitCalls interface {
-	Acquire(context.Context, *admitv1.AcquireRequest, ...grpc.CallOption) (*admitv1.AcquireResponse, error)
-	Renew(context.Context, *admitv1.RenewRequest, ...grpc.CallOption) (*admitv1.RenewResponse, error)
-	Release(context.Context, *admitv1.ReleaseRequest, ...grpc.CallOption) (*admitv1.ReleaseResponse, error)
-}
-
 // sessions carry a client's calls: one that is current takes those that come, and those
 // that it took the place of go on until theirs are answered.
 type sessions struct {
 	stub admitv1alpha1.SessionServiceClient
 	// alone is for calls that would spoil a message.
-	alone permitCalls
+	alone PermitCalls
 	// nodes is nil where gRPC alone knows them.
 	nodes  *cluster
 	traces *traces
@@ -68,7 +61,7 @@ type sessions struct {
 	lastID  uint64
 }
 
-func newSessions(conn grpc.ClientConnInterface, alone permitCalls, nodes *cluster, traces *traces) *sessions {
+func newSessions(conn grpc.ClientConnInterface, alone PermitCalls, nodes *cluster, traces *traces) *sessions {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &sessions{
 		stub: admitv1alpha1.NewSessionServiceClient(conn), alone: alone, nodes: nodes, traces: traces,
@@ -84,7 +77,7 @@ func (ss *sessions) close() {
 	ss.running.Wait()
 }
 
-// Acquire implements permitCalls.
+// Acquire implements PermitCalls.
 func (ss *sessions) Acquire(ctx context.Context, in *admitv1.AcquireRequest, opts ...grpc.CallOption) (*admitv1.AcquireResponse, error) {
 	size, fits := weigh(in.GetPool(), in.GetTenant(), in.GetCategory(), in.GetLockKey(), in.GetDedupeKey(), in.GetRequestId(), in.GetWorkerId())
 	if !fits {
@@ -95,7 +88,7 @@ func (ss *sessions) Acquire(ctx context.Context, in *admitv1.AcquireRequest, opt
 	return a.GetAcquire(), err
 }
 
-// Renew implements permitCalls.
+// Renew implements PermitCalls.
 func (ss *sessions) Renew(ctx context.Context, in *admitv1.RenewRequest, opts ...grpc.CallOption) (*admitv1.RenewResponse, error) {
 	size, fits := weigh(in.GetTokens()...)
 	if !fits {
@@ -106,7 +99,7 @@ func (ss *sessions) Renew(ctx context.Context, in *admitv1.RenewRequest, opts ..
 	return a.GetRenew(), err
 }
 
-// Release implements permitCalls.
+// Release implements PermitCalls.
 func (ss *sessions) Release(ctx context.Context, in *admitv1.ReleaseRequest, opts ...grpc.CallOption) (*admitv1.ReleaseResponse, error) {
 	size, fits := weigh(in.GetToken(), in.GetBucket())
 	if !fits {

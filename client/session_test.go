@@ -156,7 +156,7 @@ func TestASessionOutlivesShortDeadlines(t *testing.T) {
 	a, b, c := &fake{}, &fake{}, &fake{}
 	a.onRenew = func(ctx context.Context, _ int, _ *admitv1.RenewRequest) (*admitv1.RenewResponse, error) {
 		<-ctx.Done()
-		return nil, ctx.Err()
+		return nil, status.FromContextError(ctx.Err()).Err() // which may come before the client's own
 	}
 	inClusterBy(t, ways["in a session"], a, b, c, func(t *testing.T, cl *client.Client, nodes map[string]*fakeNode) {
 		for range 3 {

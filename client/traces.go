@@ -46,13 +46,15 @@ func (t *traces) unary(
 	return err
 }
 
-// carry begins the span of a call on a session, and has the call tell where that is.
+// carry begins the span of a call on a session, and has the call tell where that is if
+// it is sampled, be it here or by who calls: a provider that makes no spans passes the
+// caller's place on.
 func (t *traces) carry(ctx context.Context, call *admitv1alpha1.SessionCall) trace.Span {
 	if t == nil {
 		return nil
 	}
 	span, place := t.begin(ctx, methodOf(call))
-	if span.IsRecording() {
+	if span.SpanContext().IsSampled() {
 		call.Traceparent = place
 	}
 	return span
