@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,16 +15,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// setting is one key as text, for the environment and for flags.
-type setting struct {
+// setting is one key of a configuration as text, for the environment and for flags.
+type setting[C any] struct {
 	key   string
 	usage string
-	set   func(*Config, string) error
-	get   func(*Config) string
+	set   func(*C, string) error
+	get   func(*C) string
 }
 
 // settings are all keys, in the order of Config.
-var settings = []setting{
+var settings = []setting[Config]{
 	text("data", "directory of the log and the snapshots", func(c *Config) *string { return &c.Data }),
 	text("grpc_addr", "where the gRPC API is served", func(c *Config) *string { return &c.GRPCAddr }),
 	text("http_addr", "where the page, /metrics, /healthz and /readyz are served", func(c *Config) *string { return &c.HTTPAddr }),
@@ -53,72 +54,89 @@ var settings = []setting{
 	span("shutdown_timeout", "time that calls under way get to end", func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
 }
 
-func text(key, usage string, at func(*Config) *string) setting {
-	return setting{
+func text[C any](key, usage string, at func(*C) *string) setting[C] {
+	return setting[C]{
 		key: key, usage: usage,
-		set: func(c *Config, v string) error { *at(c) = v; return nil },
-		get: func(c *Config) string { return *at(c) },
+		set: func(c *C, v string) error { *at(c) = v; return nil },
+		get: func(c *C) string { return *at(c) },
 	}
 }
 
-func span(key, usage string, at func(*Config) *time.Duration) setting {
-	return setting{
+func span[C any](key, usage string, at func(*C) *time.Duration) setting[C] {
+	return setting[C]{
 		key: key, usage: usage,
-		set: func(c *Config, v string) (err error) { *at(c), err = time.ParseDuration(v); return err },
-		get: func(c *Config) string { return at(c).String() },
+		set: func(c *C, v string) (err error) { *at(c), err = time.ParseDuration(v); return err },
+		get: func(c *C) string { return at(c).String() },
 	}
 }
 
-func number(key, usage string, at func(*Config) *int) setting {
-	return setting{
+func number[C any](key, usage string, at func(*C) *int) setting[C] {
+	return setting[C]{
 		key: key, usage: usage,
-		set: func(c *Config, v string) (err error) { *at(c), err = strconv.Atoi(v); return err },
-		get: func(c *Config) string { return strconv.Itoa(*at(c)) },
+		set: func(c *C, v string) (err error) { *at(c), err = strconv.Atoi(v); return err },
+		get: func(c *C) string { return strconv.Itoa(*at(c)) },
 	}
 }
 
-func ratio(key, usage string, at func(*Config) *float64) setting {
-	return setting{
+func ratio[C any](key, usage string, at func(*C) *float64) setting[C] {
+	return setting[C]{
 		key: key, usage: usage,
-		set: func(c *Config, v string) (err error) { *at(c), err = strconv.ParseFloat(v, 64); return err },
-		get: func(c *Config) string { return strconv.FormatFloat(*at(c), 'g', -1, 64) },
+		set: func(c *C, v string) (err error) { *at(c), err = strconv.ParseFloat(v, 64); return err },
+		get: func(c *C) string { return strconv.FormatFloat(*at(c), 'g', -1, 64) },
 	}
 }
 
-func choice(key, usage string, at func(*Config) *bool) setting {
-	return setting{
+func choice[C any](key, usage string, at func(*C) *bool) setting[C] {
+	return setting[C]{
 		key: key, usage: usage,
-		set: func(c *Config, v string) (err error) { *at(c), err = strconv.ParseBool(v); return err },
-		get: func(c *Config) string { return strconv.FormatBool(*at(c)) },
+		set: func(c *C, v string) (err error) { *at(c), err = strconv.ParseBool(v); return err },
+		get: func(c *C) string { return strconv.FormatBool(*at(c)) },
 	}
 }
 
-func list(key, usage string, at func(*Config) *[]string) setting {
-	return setting{
+func list[C any](key, usage string, at func(*C) *[]string) setting[C] {
+	return setting[C]{
 		key: key, usage: usage,
-		set: func(c *Config, v string) error {
+		set: func(c *C, v string) error {
 			*at(c) = strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' })
 			return nil
 		},
-		get: func(c *Config) string { return strings.Join(*at(c), ",") },
+		get: func(c *C) string { return strings.Join(*at(c), ",") },
 	}
 }
 
-func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
-func (s setting) env() string  { return "ADMIT_" + strings.ToUpper(s.key) }
+func (s setting[C]) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
 
-// AddFlags defines one flag for each setting.
-func AddFlags(flags *pflag.FlagSet) {
-	defaults := DefaultConfig()
-	for _, s := range settings {
-		flags.String(s.flag(), s.get(&defaults), s.usage+" ["+s.env()+"]")
-	}
+// form is how a program is configured.
+type form[C any] struct {
+	settings []setting[C]
+	// prefix begins the names of its environment variables.
+	prefix   string
+	defaults func() C
 }
+
+var nodeForm = form[Config]{settings, "ADMIT_", DefaultConfig}
+
+// AddFlags defines one flag for each setting of a node.
+func AddFlags(flags *pflag.FlagSet) { nodeForm.addFlags(flags) }
 
 // Load fills a Config: defaults, the file (none if empty), the environment as
 // lookup tells it, the flags that were given. It does not validate.
 func Load(file string, lookup func(string) (string, bool), flags *pflag.FlagSet) (Config, error) {
-	cfg := DefaultConfig()
+	return nodeForm.load(file, lookup, flags)
+}
+
+func (f form[C]) env(s setting[C]) string { return f.prefix + strings.ToUpper(s.key) }
+
+func (f form[C]) addFlags(flags *pflag.FlagSet) {
+	defaults := f.defaults()
+	for _, s := range f.settings {
+		flags.String(s.flag(), s.get(&defaults), s.usage+" ["+f.env(s)+"]")
+	}
+}
+
+func (f form[C]) load(file string, lookup func(string) (string, bool), flags *pflag.FlagSet) (C, error) {
+	cfg := f.defaults()
 	if file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -129,12 +147,12 @@ func Load(file string, lookup func(string) (string, bool), flags *pflag.FlagSet)
 		}
 	}
 	var wrong []error
-	for _, s := range settings {
-		if v, ok := lookup(s.env()); ok {
-			wrong = append(wrong, explain(s.env(), s.set(&cfg, v)))
+	for _, s := range f.settings {
+		if v, ok := lookup(f.env(s)); ok {
+			wrong = append(wrong, explain(f.env(s), s.set(&cfg, v)))
 		}
-		if f := flags.Lookup(s.flag()); f != nil && f.Changed {
-			wrong = append(wrong, explain("--"+s.flag(), s.set(&cfg, f.Value.String())))
+		if given := flags.Lookup(s.flag()); given != nil && given.Changed {
+			wrong = append(wrong, explain("--"+s.flag(), s.set(&cfg, given.Value.String())))
 		}
 	}
 	return cfg, errors.Join(wrong...)
@@ -149,7 +167,7 @@ func explain(name string, err error) error {
 
 // decode reads a file over what cfg holds. Keys that nobody knows are errors,
 // and so is a second document, which would be ignored.
-func decode(data []byte, cfg *Config) error {
+func decode(data []byte, cfg any) error {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
 	switch err := dec.Decode(cfg); {
@@ -164,6 +182,8 @@ func decode(data []byte, cfg *Config) error {
 	return nil
 }
 
+var typeName = regexp.MustCompile(` not found in type config\.\w+`)
+
 // readableYAML puts what yaml says about a file into one line.
 func readableYAML(err error) error {
 	var types *yaml.TypeError
@@ -173,7 +193,7 @@ func readableYAML(err error) error {
 	lines := make([]string, len(types.Errors))
 	for i, line := range types.Errors {
 		lines[i] = strings.ReplaceAll(line, "field ", "unknown key ")
-		lines[i] = strings.ReplaceAll(lines[i], " not found in type config.Config", "")
+		lines[i] = typeName.ReplaceAllString(lines[i], "")
 	}
 	return errors.New(strings.Join(lines, "; "))
 }

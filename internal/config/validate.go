@@ -37,20 +37,29 @@ func (c Config) Validate() error {
 	c.checkTLS(&wrong)
 	c.checkPorts(&wrong)
 	c.checkCluster(&wrong)
-	if err := new(slog.Level).UnmarshalText([]byte(c.LogLevel)); err != nil {
-		wrong.add("log_level", "%q is none of debug, info, warn, error", c.LogLevel)
-	}
-	if !slices.Contains(logging.Formats, c.LogFormat) {
-		wrong.add("log_format", "%q is none of %s", c.LogFormat, strings.Join(logging.Formats, ", "))
-	}
+	checkLog(&wrong, c.LogLevel, c.LogFormat)
 	c.checkTraces(&wrong)
 	if c.DrainDelay < 0 || c.DrainDelay > maxDrainDelay {
 		wrong.add("drain_delay", "is %s, must be from 0s to %s", c.DrainDelay, maxDrainDelay)
 	}
-	if c.ShutdownTimeout <= 0 || c.ShutdownTimeout > maxShutdownTimeout {
-		wrong.add("shutdown_timeout", "is %s, must be above 0s and at most %s", c.ShutdownTimeout, maxShutdownTimeout)
-	}
+	checkShutdown(&wrong, c.ShutdownTimeout)
 	return errors.Join(wrong...)
+}
+
+// checkLog wants a level and a format that there are.
+func checkLog(wrong *problems, level, format string) {
+	if err := new(slog.Level).UnmarshalText([]byte(level)); err != nil {
+		wrong.add("log_level", "%q is none of debug, info, warn, error", level)
+	}
+	if !slices.Contains(logging.Formats, format) {
+		wrong.add("log_format", "%q is none of %s", format, strings.Join(logging.Formats, ", "))
+	}
+}
+
+func checkShutdown(wrong *problems, timeout time.Duration) {
+	if timeout <= 0 || timeout > maxShutdownTimeout {
+		wrong.add("shutdown_timeout", "is %s, must be above 0s and at most %s", timeout, maxShutdownTimeout)
+	}
 }
 
 // checkTraces wants an address to which spans can be sent.
