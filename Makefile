@@ -47,7 +47,7 @@ test: ## run all tests but those of e2e/
 
 # RACED are the packages of the programs that start goroutines. Of the scripts of
 # admitctl, which take long, those are raced in which it starts some itself.
-RACED := ./client ./cmd/admitd ./internal/certs ./internal/node ./internal/policy ./raftstore/... ./server/...
+RACED := ./client ./cmd/admitd ./internal/certs ./internal/node ./internal/policy ./internal/sidecar ./raftstore/... ./server/...
 
 .PHONY: race
 race: ## test with the race detector what starts goroutines in the programs

@@ -36,7 +36,7 @@ type operator struct {
 	page          string // the file in docs
 	dir, machines string
 	ports         string // the first two digits of all ports, in place of 74
-	http          string // the HTTP side of a node that runs already, in place of port 7422
+	grpc, http    string // those of a node that runs already, in place of ports 7420 and 7422
 	shell         *terminal
 }
 
@@ -72,7 +72,7 @@ func freePorts(t *testing.T) string {
 	t.Helper()
 	for prefix := 20; prefix < 32; prefix++ {
 		free := true
-		for _, last := range []int{20, 21, 22, 30, 31, 32, 40, 41, 42} {
+		for _, last := range []int{20, 21, 22, 24, 30, 31, 32, 40, 41, 42} {
 			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d%d", prefix, last))
 			if err == nil {
 				err = l.Close()
@@ -92,7 +92,7 @@ var pagePort = regexp.MustCompile(`:74(\d\d|\$)`)
 // here turns the page's ports and machines into those of this run.
 func (o *operator) here(text string) string {
 	if o.http != "" {
-		text = strings.ReplaceAll(text, "127.0.0.1:7422", o.http)
+		text = strings.NewReplacer("127.0.0.1:7420", o.grpc, "127.0.0.1:7422", o.http).Replace(text)
 	}
 	return strings.ReplaceAll(pagePort.ReplaceAllString(text, ":"+o.ports+"$1"), "10.0.0.", "127.0.1.")
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/admitd/admit/e2e/harness"
 )
 
-// The pages of recipes, of fairness and of the page are true: their files are written and their
+// The pages of recipes, of fairness, of the page and of the sidecar are true: their files are written and their
 // commands typed, in their order, into one shell beside one node, and print what the
 // pages show.
 func TestThePagesAreTrue(t *testing.T) {
 	t.Parallel() // with the others that bound no time
 	root := harness.Root(t)
-	for _, page := range []string{"fairness.md", "page.md", "recipes.md"} {
+	for _, page := range []string{"fairness.md", "page.md", "recipes.md", "sidecar.md"} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", page))
 		if err != nil {
 			t.Fatal(err)
@@ -36,7 +36,7 @@ func TestThePagesAreTrue(t *testing.T) {
 func newCook(t *testing.T, page string) *operator {
 	t.Helper()
 	dir := harness.Folder(t)
-	o := &operator{page: page, dir: filepath.Join(dir, "here"), ports: "74"}
+	o := &operator{page: page, dir: filepath.Join(dir, "here"), ports: freePorts(t)}
 	tools := filepath.Join(dir, "tools")
 	for _, d := range []string{o.dir, tools} {
 		if err := os.Mkdir(d, 0o700); err != nil {
@@ -49,8 +49,8 @@ func newCook(t *testing.T, page string) *operator {
 		}
 	}
 	node := harness.StartNode(t, filepath.Join(dir, "node"))
-	o.http = node.HTTPAddr()
-	path := []string{tools, filepath.Dir(harness.Binary(t, "admitctl")), os.Getenv("PATH")}
+	o.grpc, o.http = node.Addr(), node.HTTPAddr()
+	path := []string{tools, filepath.Dir(harness.Binary(t, "admitctl")), filepath.Dir(harness.Binary(t, "admitd")), os.Getenv("PATH")}
 	o.shell = openTerminal(t, o.dir, "ADMIT_ADDR="+node.Addr(), "PATH="+strings.Join(path, ":"))
 	return o
 }

@@ -69,7 +69,7 @@ func newCommand(lookup func(string) (string, bool)) *cobra.Command {
 	cmd.Flags().StringVar(&file, "config", "", "configuration file, in YAML")
 	cmd.Flags().BoolVar(&check, "check-config", false, "check the configuration and the policy file, and exit")
 	config.AddFlags(cmd.Flags())
-	cmd.AddCommand(newLogCommand())
+	cmd.AddCommand(newLogCommand(), newSidecarCommand(lookup))
 	return cmd
 }
 

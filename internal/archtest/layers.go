@@ -98,11 +98,21 @@ var layers = []layer{
 	{pkg: "./server/...", why: "handlers check, convert, call the store once and convert back",
 		may: []string{"./admission", "./raftstore", "./internal/policy", "./proto/admit/v1", "./proto/admit/v1alpha1", "./proto/admit/forward/v1", "./internal/clock", "./internal/localaddr"}},
 
+	{pkg: "./internal/sidecar", why: "a sidecar is a client that serves others: it decides nothing",
+		may: []string{"./client", "./proto/admit/v1", "./proto/admit/v1alpha1"},
+		tests: []string{
+			"./internal/node", "./internal/config", "./internal/certs", "./internal/tokens", // to run beside a real node
+		},
+		never: []ban{
+			{pkg: "./server/...", why: "it asks nodes, it is none"},
+			{pkg: "./raftstore/...", why: "it asks nodes, it is none"},
+		}},
+
 	{pkg: "./internal/config", why: "the composition root's settings", may: []string{"./..."}},
 	{pkg: "./internal/node", why: "the composition root", may: []string{"./..."}},
 
-	{pkg: "./cmd/admitd/...", why: "a main package turns flags into a config and runs a node",
-		may:   []string{"./internal/node", "./internal/config", "./internal/logging", "./internal/buildinfo"},
+	{pkg: "./cmd/admitd/...", why: "a main package turns flags into a config and runs a node or a sidecar",
+		may:   []string{"./internal/node", "./internal/sidecar", "./internal/config", "./internal/logging", "./internal/buildinfo"},
 		tests: []string{"./internal/certs"},
 		never: []ban{
 			{pkg: "./server/...", why: "internal/node puts the parts together"},
