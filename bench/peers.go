@@ -18,15 +18,25 @@ const (
 	batches = "BatchAcquire of tokens"
 )
 
+// onSession is the row with admit asked on one session, as the Go client asks when told
+// to coalesce.
+func onSession(r run.Row, open system.Open) run.Row {
+	r.ID += "-session"
+	r.Admit.Does, r.Admit.Open = "Session: "+r.Admit.Does, open
+	return r
+}
+
 func etcdGroup(a *admitd.Admit) run.Group {
 	e := &etcd.Etcd{}
-	row := func(id, title, does string, callers int, want, stretch float64, open system.Open) run.Row {
+	swap, put := run.Side{System: e, Does: "compare-and-swap", Open: e.Swap}, run.Side{System: e, Does: "put", Open: e.Put}
+	row := func(id, title string, callers int, want, stretch float64, peer run.Side) run.Row {
 		return run.Row{
 			ID: id, Title: title, Callers: callers, Want: want, Stretch: stretch,
 			Admit: run.Side{System: a, Does: permits, Open: calls.Permits(a.Target)},
-			Peer:  run.Side{System: e, Does: does, Open: open},
+			Peer:  peer,
 		}
 	}
+	session := calls.SessionPermits(a.Target)
 	return run.Group{
 		ID: "etcd", Title: "etcd",
 		Text: "What programs build leases and limits from where there is nothing better: three members, each with its log flushed\n" +
@@ -34,20 +44,24 @@ func etcdGroup(a *admitd.Admit) run.Group {
 			"each Release, and knows of no limit, tenant or fairness. Callers have a key each, so that none ever fails.",
 		Systems: []system.System{a, e},
 		Rows: []run.Row{
-			row("etcd-swap-64", "64 callers", "compare-and-swap", 64, 3, 4, e.Swap),
-			row("etcd-swap-256", "256 callers", "compare-and-swap", 256, 3, 4, e.Swap),
-			row("etcd-put-64", "64 callers", "put", 64, 2, 3, e.Put),
-			row("etcd-put-256", "256 callers", "put", 256, 2, 3, e.Put),
+			row("etcd-swap-64", "64 callers", 64, 3, 4, swap),
+			row("etcd-swap-256", "256 callers", 256, 3, 4, swap),
+			row("etcd-put-64", "64 callers", 64, 2, 3, put),
+			row("etcd-put-256", "256 callers", 256, 2, 3, put),
+			onSession(row("etcd-swap-64", "64 callers", 64, 3, 4, swap), session),
+			onSession(row("etcd-swap-256", "256 callers", 256, 3, 4, swap), session),
+			onSession(row("etcd-put-64", "64 callers", 64, 2, 3, put), session),
+			onSession(row("etcd-put-256", "256 callers", 256, 2, 3, put), session),
 		},
 		Check: a.Check,
 	}
 }
 
 const redisText = "A token bucket in Lua, one for each tenant, with `appendfsync always`. admit takes of a tenant's bucket and of the\n" +
-	"pool's, and has its lanes and tenants in order meanwhile. "
+	"pool's, and has its lanes and tenants in order meanwhile. Each of Redis's callers has a connection, as its client has it.\n"
 
 func redisGroup(a *admitd.Admit) run.Group {
-	r := redis.New(2)
+	r, session := redis.New(2), calls.SessionTokens(a.Target)
 	row := func(id, title string, callers int) run.Row {
 		return run.Row{
 			ID: id, Title: title, Callers: callers, Want: 1, Stretch: 1.3,
@@ -60,22 +74,28 @@ func redisGroup(a *admitd.Admit) run.Group {
 		Text: redisText + "The replicas flush as well; WAIT\n" +
 			"returns when one has received the change, flushed or not.",
 		Systems: []system.System{a, r},
-		Rows:    []run.Row{row("redis-64", "64 callers", 64), row("redis-256", "256 callers", 256)},
-		Check:   a.Check,
+		Rows: []run.Row{
+			row("redis-64", "64 callers", 64),
+			row("redis-256", "256 callers", 256),
+			onSession(row("redis-64", "64 callers", 64), session),
+			onSession(row("redis-256", "256 callers", 256), session),
+		},
+		Check: a.Check,
 	}
 }
 
 func singleRedisGroup(a *admitd.Admit) run.Group {
 	r := redis.New(0)
+	alone := run.Row{
+		ID: "redis-alone-256", Title: "256 callers", Callers: 256, Want: 1.3,
+		Admit: run.Side{System: a, Does: tokens, Open: calls.Tokens(a.Target)},
+		Peer:  run.Side{System: r, Does: "the bucket", Open: r.Tokens(1)},
+	}
 	return run.Group{
 		ID: "redis-alone", Title: "Redis alone",
 		Text:    redisText + "One node each.",
 		Systems: []system.System{a, r},
-		Rows: []run.Row{{
-			ID: "redis-alone-256", Title: "256 callers", Callers: 256, Want: 1.3,
-			Admit: run.Side{System: a, Does: tokens, Open: calls.Tokens(a.Target)},
-			Peer:  run.Side{System: r, Does: "the bucket", Open: r.Tokens(1)},
-		}, {
+		Rows: []run.Row{alone, onSession(alone, calls.SessionTokens(a.Target)), {
 			ID: "redis-alone-16x64", Title: "16 callers with 64 requests in a call", Callers: 16, Want: 2,
 			Admit: run.Side{System: a, Does: batches, Open: calls.TokenBatches(a.Target, 64)},
 			Peer:  run.Side{System: r, Does: "the bucket 64 times in a pipeline", Open: r.Tokens(64)},
@@ -101,6 +121,7 @@ func gubernatorGroup(a *admitd.Admit) run.Group {
 		Rows: []run.Row{
 			row("gubernator-64", "64 callers", 64, 0, 0),
 			row("gubernator-256", "256 callers", 256, 1.5, 2),
+			onSession(row("gubernator-256", "256 callers", 256, 1.5, 2), calls.SessionTokens(a.Target)),
 		},
 		Check: a.Check,
 	}

@@ -15,7 +15,28 @@ import (
 
 // SessionPermits opens callers that take a permit and give it back, all on one session:
 // what they ask at the same time goes out in one message.
-func SessionPermits(at Target) system.Open {
+func SessionPermits(at Target) system.Open { return onSession(at, permitCall) }
+
+// SessionTokens opens callers on one session that do what those of Tokens do.
+func SessionTokens(at Target) system.Open { return onSession(at, tokenCall) }
+
+// permitCall asks for a permit, or gives back the one that is held.
+func permitCall(caller int, held string) *admitv1alpha1.SessionCall {
+	if held != "" {
+		return &admitv1alpha1.SessionCall{Request: &admitv1alpha1.SessionCall_Release{Release: &admitv1.ReleaseRequest{Token: held}}}
+	}
+	return acquireCall(&admitv1.AcquireRequest{Pool: Wide, Tenant: tenant(caller)})
+}
+
+func tokenCall(caller int, _ string) *admitv1alpha1.SessionCall {
+	return acquireCall(tokenRequest(caller))
+}
+
+func acquireCall(req *admitv1.AcquireRequest) *admitv1alpha1.SessionCall {
+	return &admitv1alpha1.SessionCall{Request: &admitv1alpha1.SessionCall_Acquire{Acquire: req}}
+}
+
+func onSession(at Target, next func(caller int, held string) *admitv1alpha1.SessionCall) system.Open {
 	return func(ctx context.Context, callers int) (system.Operation, error) {
 		conn, err := system.Dial(at())
 		if err != nil {
@@ -28,7 +49,7 @@ func SessionPermits(at Target) system.Open {
 			return nil, errors.Join(fmt.Errorf("open a session: %w", err), conn.Close())
 		}
 		o := &session{
-			conn: conn, stream: stream, ctx: ctx, end: end,
+			conn: conn, stream: stream, ctx: ctx, end: end, next: next,
 			calls: make(chan *admitv1alpha1.SessionCall, callers), closed: make(chan struct{}),
 			held: make([]string, callers),
 		}
@@ -45,8 +66,10 @@ type session struct {
 	conn   *grpc.ClientConn
 	stream grpc.BidiStreamingClient[admitv1alpha1.SessionRequest, admitv1alpha1.SessionResponse]
 	// ctx is the stream's; its cause says why it has ended.
-	ctx    context.Context
-	end    context.CancelCauseFunc
+	ctx context.Context
+	end context.CancelCauseFunc
+	// next is what a caller asks who holds that token, or none.
+	next   func(caller int, held string) *admitv1alpha1.SessionCall
 	loops  sync.WaitGroup
 	calls  chan *admitv1alpha1.SessionCall
 	closed chan struct{}
@@ -56,14 +79,9 @@ type session struct {
 }
 
 func (o *session) Do(ctx context.Context, caller int) (int, error) {
-	call := &admitv1alpha1.SessionCall{Id: uint64(caller) + 1}
-	token := o.held[caller]
+	call := o.next(caller, o.held[caller])
+	call.Id = uint64(caller) + 1
 	o.held[caller] = ""
-	if token != "" {
-		call.Request = &admitv1alpha1.SessionCall_Release{Release: &admitv1.ReleaseRequest{Token: token}}
-	} else {
-		call.Request = &admitv1alpha1.SessionCall_Acquire{Acquire: &admitv1.AcquireRequest{Pool: Wide, Tenant: tenant(caller)}}
-	}
 	o.calls <- call
 	var answer *admitv1alpha1.SessionAnswer
 	select {
@@ -74,7 +92,7 @@ func (o *session) Do(ctx context.Context, caller int) (int, error) {
 	if f := answer.GetFailure(); f != nil {
 		return 0, fmt.Errorf("code %d: %s", f.GetCode(), f.GetMessage())
 	}
-	if token != "" {
+	if call.GetRelease() != nil {
 		return 1, nil
 	}
 	p, err := granted(answer.GetAcquire())
