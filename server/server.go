@@ -31,7 +31,11 @@ const (
 	maxHeaderBytes  = 16 << 10
 	// maxStreams is for one connection. A poll that is held open takes one, so
 	// it allows many workers behind one connection.
-	maxStreams        = 1024
+	maxStreams = 1024
+	// streamWorkers are goroutines that take calls one after the other: each call would
+	// else begin with a stack that is too small for it. Calls beyond them, as of polls that
+	// are held open, get a goroutine each.
+	streamWorkers     = 256
 	connectTimeout    = 10 * time.Second
 	keepaliveInterval = time.Minute
 	keepaliveTimeout  = 20 * time.Second
@@ -125,6 +129,7 @@ func transportLimits() []grpc.ServerOption {
 		grpc.MaxRecvMsgSize(maxReceiveBytes),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.NumStreamWorkers(streamWorkers),
 		grpc.ConnectionTimeout(connectTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveInterval, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
