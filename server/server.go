@@ -46,11 +46,12 @@ const (
 // Server serves the API. It is made by New and used once: Serve, then Drain,
 // then Stop.
 type Server struct {
-	grpc   *grpc.Server
-	health *healthReporter
-	drain  *drain
-	router *router
-	past   *laneHistory
+	grpc        *grpc.Server
+	health      *healthReporter
+	drain       *drain
+	router      *router
+	past        *laneHistory
+	connections *connections
 
 	// For calls over HTTP.
 	api       *dispatcher
@@ -96,7 +97,10 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	g := grpc.NewServer(slices.Concat(transportLimits(), encryption(opts.TLS), around.options(),
 		[]grpc.ServerOption{grpc.InTapHandle(limiter.enter)})...)
 	api, reads := newDispatcher(g, limiter, log, traces), reads{store, router}
-	s := &Server{grpc: g, drain: drain, router: router, past: past, api: api, around: around, httpCalls: overHTTP}
+	s := &Server{
+		grpc: g, drain: drain, router: router, past: past, connections: &connections{open: make(map[*accepted]struct{})},
+		api: api, around: around, httpCalls: overHTTP,
+	}
 	admitv1.RegisterAdmissionServiceServer(api, &admissionService{store: store, metrics: decisions, drain: drain})
 	admitv1alpha1.RegisterSessionServiceServer(api, &sessionService{
 		store: store, router: router, metrics: decisions, counts: sessions, drain: drain, log: log, debug: debug,
@@ -154,7 +158,7 @@ func register(reg prometheus.Registerer, collectors ...prometheus.Collector) err
 
 // Serve answers calls on l until Stop, and then returns nil. It closes l.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.grpc.Serve(countedListener{l}); err != nil {
+	if err := s.grpc.Serve(countedListener{l, s.connections}); err != nil {
 		return fmt.Errorf("serve gRPC on %s: %w", l.Addr(), err)
 	}
 	return nil
@@ -170,7 +174,11 @@ func (s *Server) SetNotServing() { s.health.shutDown() }
 func (s *Server) Stop(ctx context.Context) {
 	s.health.shutDown()
 	s.drain.begin()
-	cut := context.AfterFunc(ctx, s.grpc.Stop)
+	s.connections.hangUp()
+	cut := context.AfterFunc(ctx, func() {
+		s.connections.cut()
+		s.grpc.Stop()
+	})
 	s.grpc.GracefulStop()
 	cut()
 	s.router.close()
