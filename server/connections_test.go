@@ -51,3 +51,20 @@ func TestStopWaitsForNoGreeting(t *testing.T) {
 		})
 	}
 }
+
+// TestServeAfterStop has a server stop before it begins to serve, as one may that is told
+// to stop while it starts.
+func TestServeAfterStop(t *testing.T) {
+	s, err := New(newFakeStore(), Options{}, discard(), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Stop(soon(t))
+	l := bufconn.Listen(1 << 10)
+	if err := s.Serve(l); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.Accept(); err == nil {
+		t.Error("the listener is open")
+	}
+}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -156,9 +157,10 @@ func register(reg prometheus.Registerer, collectors ...prometheus.Collector) err
 	return nil
 }
 
-// Serve answers calls on l until Stop, and then returns nil. It closes l.
+// Serve answers calls on l until Stop, which may have come before, and then returns nil. It
+// closes l.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.grpc.Serve(countedListener{l, s.connections}); err != nil {
+	if err := s.grpc.Serve(countedListener{l, s.connections}); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serve gRPC on %s: %w", l.Addr(), err)
 	}
 	return nil
