@@ -18,8 +18,8 @@ import (
 
 const (
 	// sidecarSends are due, all at once, and leaderDies once so many of them were sent.
-	sidecarSends = 600
-	leaderDies   = 150
+	sidecarSends = 300
+	leaderDies   = 80
 )
 
 // Workers in Python behind a sidecar know nothing of a cluster, not even that its leader
