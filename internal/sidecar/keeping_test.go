@@ -246,6 +246,16 @@ func TestAGrantThatMayBeAskedForAgain(t *testing.T) {
 	})
 }
 
+// A sidecar that stops leaves it where it is: the worker may ask the next one.
+func TestAGrantThatMayBeAskedForElsewhere(t *testing.T) {
+	mine := &admitv1.AcquireRequest{Pool: "email", Tenant: "acme", RequestId: "mine"}
+	onAMachine(t, Options{Grace: 5 * time.Second}, func(t *testing.T, m *machine) {
+		leaving(t, m, mine, func(w *conn, _ func()) { w.cut() })
+		m.stop()
+		wantLive(t, m, "p1")
+	})
+}
+
 // Who asks again for what another holds, and does not wait for the answer, takes nothing
 // from it.
 func TestAHolderIsNotDisturbed(t *testing.T) {
