@@ -140,7 +140,7 @@ func (g *generator) op() admission.Op {
 	switch pick(g, "op",
 		"next", "acquire", "release", "schedule", "next", "acquire", "release", "schedule", "again",
 		"next", "acquire", "release", "schedule", "renew", "unschedule", "control", "put", "dead",
-		"acquire", "acquire", "detach", "report", "report") {
+		"acquire", "acquire", "detach", "report", "report", "take", "take") {
 	case "again":
 		return g.again()
 	case "acquire":
@@ -151,6 +151,8 @@ func (g *generator) op() admission.Op {
 		return g.schedule()
 	case "release":
 		return g.release()
+	case "take":
+		return g.take()
 	case "renew":
 		return &admission.Renew{TTL: g.ttl(), Tokens: list(g, "tokens", 1, 2, g.token)}
 	case "dead":
@@ -256,6 +258,16 @@ func (g *generator) acquire() *admission.Acquire {
 		op.IssuedAt = g.wall.Add(pick(g, "issued", 0, -time.Second, -10*time.Minute, -time.Hour, time.Minute))
 	}
 	return op
+}
+
+func (g *generator) take() *admission.Take {
+	return &admission.Take{Pool: g.pool(), Parts: list(g, "parts", 1, 3, func() admission.TakePart {
+		return admission.TakePart{
+			Tenant: pick(g, "tenant", append([]string{""}, tenantNames...)...), Category: pick(g, "category", categories...),
+			Buckets: list(g, "buckets", 1, 2, func() string { return pick(g, "bucket", bucketNames...) }),
+			Tokens:  pick[int64](g, "tokens", 1, 1, 1, 2, 3, 0, -1, -3, 40), Shadow: g.chance(5, "shadow"),
+		}
+	})}
 }
 
 func (g *generator) maxWait() time.Duration {

@@ -134,6 +134,19 @@ func (a *agreement) foretell(e admission.Entry) func([]admission.Result) {
 		now.MaxWait = 0 // what waits is foretold only that it is not granted
 		told := a.core.Decide(e.T, &now)
 		return func(got []admission.Result) { a.foretold(told, got[0].(*admission.AcquireResult)) }
+	case *admission.Take:
+		p := a.n.pool(op.Pool)
+		later := e.T != a.n.t || e.W != a.n.w
+		gives := slices.ContainsFunc(op.Parts, func(p admission.TakePart) bool { return p.Tokens < 0 })
+		if gives || p != nil && (later && (p.yields() || p.reported()) || a.n.yieldsStale(p, e.T, e.W)) {
+			break
+		}
+		told, _ := a.core.DecideTake(e.T, op)
+		return func(got []admission.Result) {
+			if got := got[0].(*admission.TakeResult); !slices.ContainsFunc(append(slices.Clone(told.Held), got.Held...), byMemory) {
+				a.same("what was foretold of tokens", told, got)
+			}
+		}
 	case *admission.NextDue:
 		wait, ok := a.core.PollDelay(e.T, e.W, op)
 		return func(got []admission.Result) {
@@ -216,8 +229,11 @@ func (a *agreement) views(e admission.Entry, got []admission.Result, ahead time.
 	gotDue, gotAny := a.core.Due()
 	a.same("due", []any{int64(wantDue), wantAny}, []any{int64(gotDue), gotAny})
 	for i, op := range e.Ops {
-		if call, ok := op.(*admission.NextDue); ok {
-			a.shedding(at, w, call, got[i].(*admission.NextDueResult))
+		switch op := op.(type) {
+		case *admission.NextDue:
+			a.shedding(at, w, op, got[i].(*admission.NextDueResult))
+		case *admission.Take:
+			a.same("levels", a.n.levels(at.Add(ahead), op), a.core.TakeLevels(at.Add(ahead), op))
 		}
 	}
 	for _, p := range a.n.pools {

@@ -7,8 +7,9 @@ import "slices"
 //
 // Within an entry time advances first; then come the operator's operations,
 // releases and renewals, the permits that expire, what is scheduled, then what is
-// asked for, in fair order, and at last the waits that end. So holders are
-// favoured, and what they free is given out in the same entry. All operations of an entry are concurrent to
+// asked for, in fair order, then the waits that end, and at last what takes tokens
+// and no turn. So holders are favoured, and what they free is given out in the same
+// entry. All operations of an entry are concurrent to
 // their callers: any order among them is one they could have seen.
 func (s *State) Apply(e Entry) []Result {
 	results := make([]Result, len(e.Ops))
@@ -25,6 +26,7 @@ func (s *State) Apply(e Entry) []Result {
 	s.settleSeats()
 	s.decide(e.Ops, results)
 	s.endWaits()
+	s.each(e.Ops, results, s.takeLast)
 	s.rest()
 	for _, p := range s.pools.list {
 		s.makeRoom(p)
@@ -80,6 +82,16 @@ func (s *State) settleLease(op Op) Result {
 		return s.renew(op)
 	case *Release:
 		return s.release(op)
+	case *Take:
+		s.giveBack(op)
+	}
+	return nil
+}
+
+// takeLast runs what takes tokens and no turn.
+func (s *State) takeLast(op Op) Result {
+	if op, ok := op.(*Take); ok {
+		return s.take(op)
 	}
 	return nil
 }

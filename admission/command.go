@@ -191,6 +191,32 @@ const (
 // Absent stands for "not given" in fields where 0 has a meaning.
 const Absent = -1
 
+// Take takes tokens of buckets by their names, for all of its parts together or for
+// none. There is no permit, no turn and no wait: who asks is told at once. Its result
+// is a *TakeResult.
+type Take struct {
+	Pool  string
+	Parts []TakePart
+}
+
+// TakePart is one of the things for which tokens are taken. Parts that name one bucket
+// take their sum of it.
+type TakePart struct {
+	// Tenant is whose TENANT buckets are meant and who may be paused, empty where there
+	// are none.
+	Tenant   string
+	Category string
+	// Buckets are the names of those to take of. One that the pool does not have is
+	// passed over, and so is a TENANT bucket without a tenant.
+	Buckets []string
+	// Tokens is the cost; 0 only asks whether there is a token, a negative one gives
+	// back, at most what is missing.
+	Tokens int64
+	// Shadow has the part only say what would be: it refuses nothing, and takes nothing
+	// that is not there.
+	Shadow bool
+}
+
 // Release gives a permit back. Its result is a *ReleaseResult.
 type Release struct {
 	Token   Token
@@ -289,6 +315,7 @@ func (*ReportDemand) isOp() {}
 func (*NextDue) isOp()      {}
 func (*Renew) isOp()        {}
 func (*Release) isOp()      {}
+func (*Take) isOp()         {}
 func (*Schedule) isOp()     {}
 func (Unschedule) isOp()    {}
 func (*Redrive) isOp()      {}

@@ -65,6 +65,10 @@ type examination struct {
 	// whole asks for what lets it pass as well: consulted is every limit then.
 	whole     bool
 	consulted []Consulted
+	// taking and part are set for a part of a Take: only the buckets that it names are
+	// tested, for what the parts before it take as well.
+	taking *taking
+	part   *TakePart
 }
 
 func (s *State) newExamination(d *demand, n need, now Instant) *examination {
@@ -96,8 +100,9 @@ func (x *examination) run() {
 	}
 	before := len(x.blocking)
 	for i := range x.pool.buckets {
-		b := &x.pool.buckets[i]
-		x.poolBucket(i, b.bucketSpec, b.settled(b.bucketSpec, x.now))
+		if b := &x.pool.buckets[i]; x.names(b.bucketSpec) {
+			x.poolBucket(i, b.bucketSpec, b.settled(b.bucketSpec, x.now))
+		}
 	}
 	after := len(x.blocking)
 	x.fairUse()
@@ -109,6 +114,9 @@ func (x *examination) run() {
 func (x *examination) fairUse() {
 	short := x.state.shortWaiter(x.demand, x.need.seq, x.now)
 	for i, spec := range x.demand.tenant.share.buckets {
+		if !x.names(spec) {
+			continue
+		}
 		b := x.demand.tenant.bucket(i, x.now)
 		held := ReasonNone
 		if short != nil {
@@ -116,6 +124,18 @@ func (x *examination) fairUse() {
 		}
 		x.bucket(spec, b, 0, TenantRate, held)
 	}
+}
+
+// names says whether the bucket is one of those that are charged.
+func (x *examination) names(spec *bucketSpec) bool { return x.part == nil || x.part.takes(spec) }
+
+// asks returns the tokens that are asked of the bucket.
+func (x *examination) asks(spec *bucketSpec) int64 {
+	n := spec.charge(x.need.cost)
+	if x.taking != nil {
+		n += x.taking.before(x.demand.tenant, spec)
+	}
+	return n
 }
 
 func (x *examination) duplicate() {
@@ -246,7 +266,7 @@ func (x *examination) poolBucket(i int, spec *bucketSpec, b bucketState) {
 // bucket tests a bucket of which the lane leaves a part. held is why it refuses
 // somebody who goes first.
 func (x *examination) bucket(spec *bucketSpec, b bucketState, leave int64, rate, held Reason) {
-	asked := spec.charge(x.need.cost)
+	asked := x.asks(spec)
 	l := Limit{Name: spec.name, Scope: spec.scope, Capacity: spec.capacity, Used: b.used, Asked: asked, Reserve: leave}
 	if most := spec.capacity - leave; !spec.blocked && asked > most {
 		if x.most == Absent || most < x.most {

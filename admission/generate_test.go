@@ -138,7 +138,7 @@ func (h *history) later(d time.Duration, ops ...Op) Entry {
 var opKinds = func() (kinds []string) {
 	often := map[string]int{
 		"acquire": 12, "next_due": 10, "schedule": 12, "release": 12, "renew": 5, "again": 6,
-		"unschedule": 3, "redrive": 3, "purge": 1, "pause": 3, "policy": 2, "tenants": 3, "term": 1, "detach": 3, "report": 3,
+		"unschedule": 3, "redrive": 3, "purge": 1, "pause": 3, "policy": 2, "tenants": 3, "term": 1, "detach": 3, "report": 3, "take": 6,
 	}
 	for _, kind := range slices.Sorted(maps.Keys(often)) {
 		kinds = append(kinds, slices.Repeat([]string{kind}, often[kind])...)
@@ -204,6 +204,8 @@ func (h *history) drawOp(t *rapid.T, wall Wall) Op {
 		}
 	case "tenants":
 		return h.drawPut(t)
+	case "take":
+		return h.drawTake(t)
 	}
 	return TermStart{Gap: one(t, "gap", 0, 200*time.Millisecond, 30*time.Second, -time.Second)}
 }
@@ -266,6 +268,20 @@ func (h *history) drawAcquire(t *rapid.T) *Acquire {
 	}
 	h.sent = append(h.sent, a)
 	return a
+}
+
+// drawTake draws what takes tokens of a few buckets, or gives some back.
+func (h *history) drawTake(t *rapid.T) *Take {
+	op := &Take{Pool: h.drawPoolName(t)}
+	for range number(t, "parts", 1, 3) {
+		part := TakePart{
+			Tenant: one(t, "tenant", append([]string{""}, tenantNames...)...), Category: h.drawCategory(t, op.Pool),
+			Buckets: rapid.Permutation(bucketNames).Draw(t, "buckets")[:number(t, "named", 1, 2)],
+			Tokens:  one[int64](t, "tokens", 1, 1, 1, 2, 3, 0, -2), Shadow: odds(t, "shadow", 5),
+		}
+		op.Parts = append(op.Parts, part)
+	}
+	return op
 }
 
 // drawDetach draws the end of a caller: mostly of one that waits.

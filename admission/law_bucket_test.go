@@ -63,10 +63,20 @@ func (r *rates) see(h *history, e Entry, results []Result) {
 		}
 	}
 	for i, op := range e.Ops {
-		if rel, ok := op.(*Release); ok {
-			r.giveBack(h, rel, results[i].(*ReleaseResult))
+		switch op := op.(type) {
+		case *Release:
+			r.giveBack(h, op, results[i].(*ReleaseResult))
+		case *Take:
+			r.taken(h, op, results[i].(*TakeResult), false)
 		}
 	}
+	defer func() { // after all grants
+		for i, op := range e.Ops {
+			if op, ok := op.(*Take); ok {
+				r.taken(h, op, results[i].(*TakeResult), true)
+			}
+		}
+	}()
 	for _, g := range h.grants {
 		if g.free {
 			continue
@@ -89,12 +99,17 @@ func (r *rates) charged(h *history, g given) map[string]*bucketHistory {
 	found := map[string]*bucketHistory{}
 	for _, b := range h.poolPolicy(g.Pool).Buckets {
 		key := bucketKey(g.Pool, b, g.Tenant)
-		if r.buckets[key] == nil {
-			r.buckets[key] = &bucketHistory{spec: h.poolPolicy(g.Pool).bucketOf(b, g.Tenant)}
-		}
-		found[key] = r.buckets[key]
+		found[key] = r.bucket(h, g.Pool, b, g.Tenant)
 	}
 	return found
+}
+
+func (r *rates) bucket(h *history, pool string, b BucketPolicy, tenant string) *bucketHistory {
+	key := bucketKey(pool, b, tenant)
+	if r.buckets[key] == nil {
+		r.buckets[key] = &bucketHistory{spec: h.poolPolicy(pool).bucketOf(b, tenant)}
+	}
+	return r.buckets[key]
 }
 
 func bucketKey(pool string, b BucketPolicy, tenant string) string {

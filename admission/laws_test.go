@@ -147,6 +147,8 @@ func (answers) see(h *history, e Entry, results []Result) {
 				h.checkGranted(c.Permit)
 				want(h, "claim "+c.Key+" is due", r.Replayed || h.claimed(h.holder(c.Permit.Token)).first <= h.w, true)
 			}
+		case *TakeResult:
+			h.checkTake(op.(*Take), r)
 		case nil:
 			switch op.(type) {
 			case TermStart, Detach:

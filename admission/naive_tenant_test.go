@@ -162,6 +162,11 @@ func (p *naivePool) part(lane string, limit int64) int64 {
 
 // closed are the limits that keep a tenant out.
 func (n *naive) closed(p *naivePool, tenant, lane string) []naiveLimit {
+	return n.closedBeside(p, tenant, lane, 0)
+}
+
+// closedBeside is the same beside so many others that come in as well.
+func (n *naive) closedBeside(p *naivePool, tenant, lane string, others int64) []naiveLimit {
 	t := p.tenant(tenant)
 	if p.named(tenant) || t.known && !t.spare {
 		return nil
@@ -177,13 +182,13 @@ func (n *naive) closed(p *naivePool, tenant, lane string) []naiveLimit {
 			all = append(all, l)
 		}
 	}
-	add("limits.tenants", p.policy.Limits.Tenants, p.strangers(), func(int64) time.Duration { return admission.Absent })
+	add("limits.tenants", p.policy.Limits.Tenants, p.strangers()+others, func(int64) time.Duration { return admission.Absent })
 	if t.known {
 		return all
 	}
 	terms := p.newcomerTerms()
-	add("limits.new_tenants_per_second", terms.capacity, p.newcomers.used(terms, n.t), func(reserve int64) time.Duration {
-		return p.newcomers.wait(terms, n.t, 1, reserve)
+	add("limits.new_tenants_per_second", terms.capacity, p.newcomers.used(terms, n.t)+others, func(reserve int64) time.Duration {
+		return p.newcomers.wait(terms, n.t, 1+others, reserve)
 	})
 	return all
 }

@@ -133,6 +133,8 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 			results[i] = n.renew(op)
 		case *admission.Release:
 			results[i] = n.release(op)
+		case *admission.Take:
+			n.giveBack(op)
 		}
 	}
 	n.expire()
@@ -159,6 +161,11 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 	n.promote()
 	n.dispatch(e.Ops, results)
 	n.endWaits()
+	for i, op := range e.Ops {
+		if op, ok := op.(*admission.Take); ok {
+			results[i] = n.take(op)
+		}
+	}
 	for _, p := range n.pools {
 		n.endBusyPeriods(p)
 		p.makeRoom()

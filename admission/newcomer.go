@@ -42,21 +42,24 @@ type closedDoor struct {
 // closedTo returns the limits that keep the tenant out of the pool, asking for the
 // lane. One that is resident, or that the pool has a word of, is in; one that is spare
 // needs a place, but is not new.
-func (t *tenant) closedTo(l *lane, now Instant) (doors []closedDoor) {
+func (t *tenant) closedTo(l *lane, now Instant) []closedDoor { return t.closedBeside(0, l, now) }
+
+// closedBeside is closedTo beside so many others that come in as well.
+func (t *tenant) closedBeside(others int64, l *lane, now Instant) (doors []closedDoor) {
 	p := t.pool
 	if t.resident() || !t.strange() {
 		return nil
 	}
-	if p.strangers >= l.partOf(p.limits.Tenants) {
-		doors = append(doors, closedDoor{l.memory("limits.tenants", ScopePool, p.limits.Tenants, p.strangers), never})
+	if p.strangers+others >= l.partOf(p.limits.Tenants) {
+		doors = append(doors, closedDoor{l.memory("limits.tenants", ScopePool, p.limits.Tenants, p.strangers+others), never})
 	}
 	if t.known() {
 		return doors
 	}
 	spec, b := p.newcomers, p.newTenants.settled(p.newcomers, now)
-	limit := l.memory(spec.name, ScopePool, spec.capacity, b.used)
-	if b.refusal(spec, 1, limit.Reserve, Cardinality, now) != ReasonNone {
-		doors = append(doors, closedDoor{limit, b.readyAt(spec, 1, limit.Reserve)})
+	limit := l.memory(spec.name, ScopePool, spec.capacity, b.used+others)
+	if b.refusal(spec, 1+others, limit.Reserve, Cardinality, now) != ReasonNone {
+		doors = append(doors, closedDoor{limit, b.readyAt(spec, 1+others, limit.Reserve)})
 	}
 	return doors
 }

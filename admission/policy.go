@@ -32,6 +32,26 @@ type PoolPolicy struct {
 	DeadRetention time.Duration
 	// Shadow lets through what would be shed, and only says so.
 	Shadow bool
+	// Envoy are the rules for the descriptors of Envoy's requests: the first that matches
+	// one decides it.
+	Envoy []EnvoyRule
+}
+
+// EnvoyRule says what of the pool a descriptor takes. The core keeps it, and does not
+// know descriptors: who asks for them makes Takes of them.
+type EnvoyRule struct {
+	Name string
+	// Match is the keys that the descriptor has, no more and no fewer, and of each the
+	// value, `*` for any, or the beginning of it and a `*`.
+	Match map[string]string
+	// Tenant is a tenant's id, with `{key}` for the value of that key. Empty means the
+	// rule's name and, each after a `/`, the values for which there is a `*`.
+	Tenant   string
+	Category string
+	Buckets  []string
+	// Unlimited lets it pass; there are no buckets then.
+	Unlimited bool
+	Shadow    bool
 }
 
 // BucketPolicy is a token bucket.

@@ -115,6 +115,7 @@ func (c *checker) pool(at string, p *PoolPolicy) {
 	c.cadences(at, p)
 	c.retry(at+".retry", &p.Retry)
 	c.limits(at+".limits", &p.Limits)
+	c.envoy(at+".envoy", p)
 }
 
 func (c *checker) buckets(at string, p *PoolPolicy) {

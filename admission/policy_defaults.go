@@ -78,7 +78,12 @@ func (p PoolPolicy) equal(q PoolPolicy) bool {
 		p.RefuseUnknown == q.RefuseUnknown &&
 		slices.Equal(p.Buckets, q.Buckets) && slices.Equal(p.Cadences, q.Cadences) && slices.EqualFunc(p.Lanes, q.Lanes, LanePolicy.equal) &&
 		maps.Equal(p.Categories, q.Categories) && p.Defaults.equal(q.Defaults) &&
-		slices.EqualFunc(p.Overrides, q.Overrides, TenantPolicy.equal)
+		slices.EqualFunc(p.Overrides, q.Overrides, TenantPolicy.equal) && slices.EqualFunc(p.Envoy, q.Envoy, EnvoyRule.equal)
+}
+
+func (r EnvoyRule) equal(s EnvoyRule) bool {
+	return r.Name == s.Name && r.Tenant == s.Tenant && r.Category == s.Category && r.Unlimited == s.Unlimited && r.Shadow == s.Shadow &&
+		maps.Equal(r.Match, s.Match) && slices.Equal(r.Buckets, s.Buckets)
 }
 
 func (l LanePolicy) equal(m LanePolicy) bool {

@@ -97,6 +97,8 @@ func refused(h *history, op Op, r Result) bool {
 		return !noted && (r.Err != nil || r.Decision.Shed != nil || r.Decision.Replayed)
 	case *NextDueResult:
 		return r.Err != nil || r.Replayed
+	case *TakeResult:
+		return !changes(op.(*Take), r)
 	case *RenewResult:
 		for _, row := range r.Renewals {
 			if row.Result == LeaseRenewed {

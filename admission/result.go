@@ -216,6 +216,16 @@ type ReleaseResult struct {
 	Err          *Error
 }
 
+// TakeResult is the result of Take.
+type TakeResult struct {
+	// Held says of each part why it is refused, or would be if it did not only watch; nil
+	// where it is not. A part that gives back never is.
+	Held []*Shed
+	// Refused says that a part which does not only watch is: nothing was taken.
+	Refused bool
+	Err     *Error
+}
+
 // ScheduleStatus is what Schedule did with one entry.
 type ScheduleStatus uint8
 

@@ -32,7 +32,7 @@ func NewTally() Tally {
 	n := Tally{}
 	for _, op := range []Op{
 		TermStart{}, ApplyPolicy{}, &PutTenants{}, Pause{}, &Acquire{}, Detach{}, &ReportDemand{}, &NextDue{},
-		&Renew{}, &Release{}, &Schedule{}, Unschedule{}, &Redrive{}, &PurgeDead{},
+		&Renew{}, &Release{}, &Take{}, &Schedule{}, Unschedule{}, &Redrive{}, &PurgeDead{},
 	} {
 		n[opName(op)] = 0
 	}
@@ -86,6 +86,13 @@ func (n Tally) Count(op Op, r Result) {
 		n.outcome(fmt.Sprintf("pause of kind %d", op.(Pause).Kind), r.Err, fmt.Sprintf("resume=%v", op.(Pause).Resume))
 	case *ReportResult:
 		n.outcome("report", r.Err, "done")
+	case *TakeResult:
+		n.outcome("take", r.Err, fmt.Sprintf("refused=%v", r.Refused))
+		for _, held := range r.Held {
+			if held != nil {
+				n["take held "+held.Reason.String()]++
+			}
+		}
 	}
 }
 

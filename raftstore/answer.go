@@ -29,6 +29,9 @@ func (t *term) answer(st *admission.State, p *proposal, e admission.Entry, resul
 		if n, ok := e.Ops[i].(*admission.NextDue); ok {
 			a.NextDueIn = st.NextDueIn(n.Pool, e.W)
 		}
+		if k, ok := e.Ops[i].(*admission.Take); ok {
+			a.Levels = st.TakeLevels(at, k)
+		}
 		a.Shedding = buildShedding(st, at, e.W, sheddingQuery(e.Ops[i], result, it), t.sheds)
 		it.call.finish()
 	}

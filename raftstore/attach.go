@@ -1,6 +1,10 @@
 package raftstore
 
-import "github.com/admitd/admit/admission"
+import (
+	"slices"
+
+	"github.com/admitd/admit/admission"
+)
 
 // Attached polls: what ends a permit, or plans work, may be what a parked poll
 // waits for. The poll then goes into the same entry, so that one dispatch serves
@@ -12,12 +16,16 @@ type news uint8
 
 const (
 	noNews  news = iota
-	newRoom      // what a permit held is free: for polls whose work is due
+	newRoom      // what a permit held, or tokens, are free: for polls whose work is due
 	newWork      // for polls of its pool that have room
 )
 
 func newsOf(op admission.Op) news {
-	switch op.(type) {
+	switch op := op.(type) {
+	case *admission.Take:
+		if slices.ContainsFunc(op.Parts, func(p admission.TakePart) bool { return p.Tokens < 0 }) {
+			return newRoom
+		}
 	case *admission.Release, admission.Detach:
 		return newRoom
 	case *admission.Schedule, *admission.Redrive:

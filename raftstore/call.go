@@ -46,6 +46,8 @@ type Answer struct {
 	DryRun bool
 	// Waited is how long an Acquire was in line, 0 if it was not.
 	Waited time.Duration
+	// Levels are how the buckets of each part of a Take stand.
+	Levels [][]admission.TakeLevel
 }
 
 // Place is where in the log something was decided.

@@ -98,6 +98,8 @@ func opToStorage(op admission.Op) (*storagev1.Op, error) {
 		return &storagev1.Op{Kind: &storagev1.Op_Acquire{Acquire: acquireToStorage(op)}}, nil
 	case *admission.Release:
 		return &storagev1.Op{Kind: &storagev1.Op_Release{Release: releaseToStorage(op)}}, nil
+	case *admission.Take:
+		return &storagev1.Op{Kind: &storagev1.Op_Take{Take: takeToStorage(op)}}, nil
 	case *admission.Renew:
 		return &storagev1.Op{Kind: &storagev1.Op_Renew{Renew: renewToStorage(op)}}, nil
 	case *admission.NextDue:
@@ -143,6 +145,8 @@ func opFromStorage(m *storagev1.Op) (admission.Op, error) {
 		return acquireFromStorage(k.Acquire), known(k.Acquire)
 	case *storagev1.Op_Release:
 		return releaseFromStorage(k.Release), known(k.Release)
+	case *storagev1.Op_Take:
+		return takeFromStorage(k.Take)
 	case *storagev1.Op_Renew:
 		return renewFromStorage(k.Renew), known(k.Renew)
 	case *storagev1.Op_NextDue:

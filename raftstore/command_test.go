@@ -36,6 +36,9 @@ func everyOp() []admission.Op {
 			Pool: "mail", MaxItems: 10, TTL: time.Second, WorkerID: "w", Lanes: []string{"a", "b"}, RequestID: "r",
 			Nonce: 9, Tenant: "acme", Batch: true, LaneLimits: map[string]int64{"a": 1}, Node: admission.Node{ID: "n", Owned: 1, Total: 2},
 		},
+		&admission.Take{Pool: "mail", Parts: []admission.TakePart{
+			{Tenant: "acme", Category: "otp", Buckets: []string{"a", "b"}, Tokens: -5, Shadow: true},
+		}},
 		&admission.Renew{Tokens: []admission.Token{token, token}, TTL: time.Minute},
 		&admission.Release{
 			Token: token, Outcome: admission.OutcomeThrottled, ActualCost: admission.Absent, RetryAfter: time.Second,
@@ -78,6 +81,10 @@ func fullPolicy() admission.Policy {
 		Overrides:  []admission.TenantPolicy{tenant},
 		Retry:      admission.RetryPolicy{MaxAttempts: 3, Base: 1, Max: 2},
 		Cadences:   []admission.CadencePolicy{{Name: "c", Base: 1, Factor: 2, Max: 3}},
+		Envoy: []admission.EnvoyRule{{
+			Name: "e", Match: map[string]string{"k": "*"}, Tenant: "{k}", Category: "otp", Buckets: []string{"b"},
+			Unlimited: true, Shadow: true,
+		}},
 		Limits: admission.LimitsPolicy{
 			Entries: 1, EntriesPerTenant: 2, Tenants: 3, RequestIDs: 4, EndedPermits: 5, Waiting: 6, WaitingPerTenant: 7,
 			DedupeKeys: 8, NewTenantsPerSecond: 9, TenantRows: 10, PausedGroups: 11,

@@ -14,7 +14,7 @@ import (
 // in the requests' order, or an error if any outcome is not known. It blocks
 // until all are decided and durable, or ctx ends.
 //
-// An Acquire that the state refuses already is answered at once, without a log
+// An Acquire or Take that the state refuses already is answered at once, without a log
 // entry: a refusal changes nothing, and what is refused now may as well have
 // come a moment earlier. One with MaxWait that can't be granted waits in line; it
 // ends 200 ms before ctx does, to tell the caller. If ctx ends it all the same,
@@ -75,16 +75,23 @@ func granted(a Answer) bool {
 	return ok && r.Err == nil && r.Decision.Granted()
 }
 
-// refuse answers the Acquires that the state would refuse now, and those that only
-// ask, and returns how many.
+// refuse answers the Acquires and Takes that the state would refuse now, and those that
+// only ask, and returns how many.
 func (t *term) refuse(reqs []Request, answers []Answer) (refused int) {
-	if !anyAcquire(reqs) {
+	if !slices.ContainsFunc(reqs, mayBeRefused) {
 		return 0
 	}
 	at, w := t.now()
 	sheds := make(map[admission.SheddingQuery]*admission.Shedding, 1)
 	t.s.fsm.read(func(st *admission.State) {
 		for i, r := range reqs {
+			if k, ok := r.Op.(*admission.Take); ok {
+				if res, stands := st.DecideTake(at, k); stands {
+					refused++
+					answers[i] = Answer{Result: res, NextDueIn: admission.Absent, Place: offLog(st), Levels: st.TakeLevels(at, k)}
+				}
+				continue
+			}
 			a, ok := r.Op.(*admission.Acquire)
 			if !ok {
 				continue
@@ -118,11 +125,11 @@ func (t *term) mustLog(st *admission.State, at admission.Instant, a *admission.A
 	return res.Err == nil && res.Decision.Shed == nil
 }
 
-func anyAcquire(reqs []Request) bool {
-	for _, r := range reqs {
-		if _, ok := r.Op.(*admission.Acquire); ok {
-			return true
-		}
+// mayBeRefused says whether the state alone may answer a request.
+func mayBeRefused(r Request) bool {
+	switch r.Op.(type) {
+	case *admission.Acquire, *admission.Take:
+		return true
 	}
 	return false
 }

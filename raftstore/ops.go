@@ -62,6 +62,30 @@ func releaseFromStorage(m *storagev1.Release) *admission.Release {
 	}
 }
 
+func takeToStorage(t *admission.Take) *storagev1.Take {
+	m := &storagev1.Take{Pool: t.Pool, Parts: make([]*storagev1.TakePart, len(t.Parts))}
+	for i := range t.Parts {
+		p := &t.Parts[i]
+		m.Parts[i] = &storagev1.TakePart{
+			Tenant: p.Tenant, Category: p.Category, Buckets: p.Buckets, Tokens: p.Tokens, Shadow: p.Shadow,
+		}
+	}
+	return m
+}
+
+func takeFromStorage(m *storagev1.Take) (*admission.Take, error) {
+	t := &admission.Take{Pool: m.GetPool(), Parts: make([]admission.TakePart, len(m.GetParts()))}
+	for i, p := range m.GetParts() {
+		if err := known(p); err != nil {
+			return nil, err
+		}
+		t.Parts[i] = admission.TakePart{
+			Tenant: p.GetTenant(), Category: p.GetCategory(), Buckets: p.GetBuckets(), Tokens: p.GetTokens(), Shadow: p.GetShadow(),
+		}
+	}
+	return t, known(m)
+}
+
 func renewToStorage(r *admission.Renew) *storagev1.Renew {
 	return &storagev1.Renew{Tokens: tokensToStorage(r.Tokens), Ttl: int64(r.TTL)}
 }

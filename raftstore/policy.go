@@ -60,6 +60,12 @@ func poolToStorage(p *admission.PoolPolicy) *storagev1.PoolPolicy {
 	for i := range p.Overrides {
 		m.Overrides = append(m.Overrides, tenantToStorage(&p.Overrides[i]))
 	}
+	for _, r := range p.Envoy {
+		m.Envoy = append(m.Envoy, &storagev1.EnvoyRule{
+			Name: r.Name, Match: r.Match, Tenant: r.Tenant, Category: r.Category, Buckets: r.Buckets,
+			Unlimited: r.Unlimited, Shadow: r.Shadow,
+		})
+	}
 	return m
 }
 
@@ -104,6 +110,12 @@ func poolFromStorage(m *storagev1.PoolPolicy) admission.PoolPolicy {
 	}
 	for _, t := range m.GetOverrides() {
 		p.Overrides = append(p.Overrides, tenantFromStorage(t))
+	}
+	for _, r := range m.GetEnvoy() {
+		p.Envoy = append(p.Envoy, admission.EnvoyRule{
+			Name: r.GetName(), Match: r.GetMatch(), Tenant: r.GetTenant(), Category: r.GetCategory(), Buckets: r.GetBuckets(),
+			Unlimited: r.GetUnlimited(), Shadow: r.GetShadow(),
+		})
 	}
 	return p
 }

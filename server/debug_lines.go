@@ -21,6 +21,8 @@ func describe(op admission.Op, result admission.Result) described {
 		d.pool, d.tenant = op.Pool, op.Tenant
 	case *admission.NextDue:
 		d.pool, d.tenant = op.Pool, op.Tenant
+	case *admission.Take:
+		d.pool = op.Pool
 	case *admission.ReportDemand:
 		d.pool, d.tenant = op.Pool, op.Tenant
 	case *admission.Schedule:
@@ -64,6 +66,8 @@ func (d described) line(req raftstore.Request, a raftstore.Answer, err error) []
 			out = append(out, slog.Duration("waited", a.Waited))
 		}
 		return append(out, acquireLine(r, a.DryRun)...)
+	case *admission.TakeResult:
+		return append(append(out, takeLine(r)...), undecided(r.Err)...)
 	case *admission.NextDueResult:
 		return append(append(out, slog.Int("claims", len(r.Claims))), undecided(r.Err)...)
 	case *admission.ReleaseResult:
@@ -120,6 +124,21 @@ func acquireLine(r *admission.AcquireResult, dryRun bool) []slog.Attr {
 	}
 	for _, l := range shed.Blocking[:min(len(shed.Blocking), 1)] {
 		out = append(out, slog.String("limit", l.Name), slog.Int64("used", l.Used), slog.Int64("capacity", l.Capacity))
+	}
+	return out
+}
+
+// takeLine is what became of a Take: the first part that is held says why.
+func takeLine(r *admission.TakeResult) []slog.Attr {
+	decision := "GRANTED"
+	if r.Refused {
+		decision = "SHED"
+	}
+	out := []slog.Attr{slog.String("decision", decision)}
+	for _, held := range r.Held {
+		if held != nil {
+			return append(out, slog.String("lane", held.Lane), slog.String("reason", held.Reason.String()))
+		}
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -40,11 +41,18 @@ func newMarkingCodec() encoding.CodecV2 {
 	return markingCodec{encoding.GetCodecV2(protocodec.Name)}
 }
 
-// Unmarshal marks our own messages instead of failing.
+// answered begins the names of the messages that are marked: our own, and those that
+// Envoy asks with.
+var answered = []string{"admit.", "envoy.service.ratelimit."}
+
+// Unmarshal marks messages instead of failing.
 func (c markingCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	err := c.CodecV2.Unmarshal(data, v)
 	m, ok := v.(proto.Message)
-	if err == nil || !ok || !strings.HasPrefix(string(m.ProtoReflect().Descriptor().FullName()), "admit.") {
+	ours := func(prefix string) bool {
+		return strings.HasPrefix(string(m.ProtoReflect().Descriptor().FullName()), prefix)
+	}
+	if err == nil || !ok || !slices.ContainsFunc(answered, ours) {
 		return err
 	}
 	proto.Reset(m)

@@ -94,6 +94,9 @@ func (f *fakeStore) apply(r raftstore.Request) raftstore.Answer {
 	case *admission.NextDue:
 		q.Pool, q.Call = op.Pool, results[0].(*admission.NextDueResult)
 		a.NextDueIn = f.state.NextDueIn(op.Pool, f.wall)
+	case *admission.Take:
+		a.Levels = f.state.TakeLevels(f.at, op)
+		return a
 	default:
 		return a
 	}

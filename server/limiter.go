@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
@@ -90,7 +91,7 @@ func kindOf(service, method string) callKind {
 			return uncounted
 		}
 		return refusable
-	case admitv1.DueWorkService_ServiceDesc.ServiceName:
+	case admitv1.DueWorkService_ServiceDesc.ServiceName, ratelimitv3.RateLimitService_ServiceDesc.ServiceName:
 		return refusable
 	}
 	return uncounted

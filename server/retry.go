@@ -1,6 +1,10 @@
 package server
 
-import admitv1 "github.com/admitd/admit/proto/admit/v1"
+import (
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+
+	admitv1 "github.com/admitd/admit/proto/admit/v1"
+)
 
 // retrySafe says whether sending a request again has the effect of sending it
 // once. Acquire and NextDue need a request_id for it. Renew and Release name their
@@ -8,7 +12,7 @@ import admitv1 "github.com/admitd/admit/proto/admit/v1"
 // same twice, and so does ReportDemand. A policy may be applied again only over the
 // revision that it was meant to replace, else it could undo another's in between.
 // Members come and go by their ids. Redrive and PurgeDead take up to a limit each
-// time. All others only read, and so does a dry run.
+// time, and Envoy's requests their hits. All others only read, and so does a dry run.
 func retrySafe(req any) bool {
 	switch r := req.(type) {
 	case *admitv1.AcquireRequest:
@@ -22,7 +26,7 @@ func retrySafe(req any) bool {
 		return true
 	case *admitv1.NextDueRequest:
 		return r.GetRequestId() != ""
-	case *admitv1.RedriveRequest, *admitv1.PurgeDeadRequest:
+	case *admitv1.RedriveRequest, *admitv1.PurgeDeadRequest, *ratelimitv3.RateLimitRequest:
 		return false
 	case *admitv1.ApplyPolicyRequest:
 		return r.ExpectedRevision != nil || r.GetDryRun()

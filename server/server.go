@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
@@ -81,9 +82,9 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	drain, gate, limiter := newDrain(), checkpoint{opts.Guard}, newLimiter()
 	calls, decisions, sessions := newCallMetrics(), newMetrics(), newSessionMetrics()
 	forwards, overHTTP := forward.NewMetrics(), newHTTPCounter()
-	past := newLaneHistory(store)
+	past, envoy := newLaneHistory(store), newEnvoyMetrics()
 	collectors := slices.Concat(calls.collectors(), decisions.collectors(), sessions.collectors(), forwards.Collectors(), limiter.collectors(),
-		past.collectors(), []prometheus.Collector{overHTTP, newStateCollector(store)})
+		past.collectors(), envoy.collectors(), []prometheus.Collector{overHTTP, newStateCollector(store)})
 	if err := register(reg, collectors...); err != nil {
 		return nil, err
 	}
@@ -110,6 +111,7 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	admitv1.RegisterPolicyServiceServer(api, &policyService{store: store, reads: reads, log: log})
 	admitv1.RegisterStatusServiceServer(api, newStatusService(reads, past, debug))
 	admitv1.RegisterClusterServiceServer(api, &clusterService{members: store, log: log})
+	ratelimitv3.RegisterRateLimitServiceServer(api, &envoyService{store: store, metrics: envoy})
 	if opts.Peers != nil {
 		router.forwarder = forward.New(opts.Peers, opts.Addr, log, forwards)
 		forwardv1.RegisterForwardServiceServer(api, newForwardService(store, api, gate, drain, forwards))

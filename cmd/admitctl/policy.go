@@ -22,7 +22,7 @@ func (a *app) policyCommand() *cobra.Command {
 		Example: "  admitctl policy validate policy.yaml && admitctl policy apply policy.yaml",
 	}
 	cmd.AddCommand(a.policyApplyCommand(), a.policyGetCommand(), a.policyValidateCommand(), a.policyTestCommand(),
-		a.policyDiffCommand(), a.policyLintCommand(), a.policyHistoryCommand(), a.policyRollbackCommand(), a.policySchemaCommand())
+		a.policyDiffCommand(), a.policyLintCommand(), a.policyHistoryCommand(), a.policyRollbackCommand(), a.policySchemaCommand(), a.policyImportCommand())
 	return group(cmd)
 }
 

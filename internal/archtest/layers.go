@@ -67,6 +67,10 @@ var layers = []layer{
 
 	{pkg: "./internal/policy", why: "it turns the API's policy into the core's, and no more",
 		may: []string{"./admission", "./proto/admit/v1"}},
+	{pkg: "./internal/descriptor", why: "it turns descriptors into the core's words, and no more",
+		may: []string{"./admission"}},
+	{pkg: "./internal/envoyimport", why: "it turns another's configuration into a policy, without a server",
+		may: []string{"./admission", "./internal/policy", "./proto/admit/v1"}, tests: []string{"./internal/descriptor"}},
 	{pkg: "./raftstore/...", why: storeWhy,
 		may: []string{"./admission", "./proto/admit/storage/...", "./internal/clock", "./internal/localaddr", "./internal/certs"},
 		never: []ban{
@@ -96,7 +100,7 @@ var layers = []layer{
 		}},
 
 	{pkg: "./server/...", why: "handlers check, convert, call the store once and convert back",
-		may: []string{"./admission", "./raftstore", "./internal/policy", "./proto/admit/v1", "./proto/admit/v1alpha1", "./proto/admit/forward/v1", "./internal/clock", "./internal/localaddr"}},
+		may: []string{"./admission", "./raftstore", "./internal/policy", "./internal/descriptor", "./proto/admit/v1", "./proto/admit/v1alpha1", "./proto/admit/forward/v1", "./internal/clock", "./internal/localaddr"}},
 
 	{pkg: "./internal/sidecar", why: "a sidecar is a client that serves others: it decides nothing",
 		may: []string{"./client", "./proto/admit/v1", "./proto/admit/v1alpha1"},
@@ -118,7 +122,7 @@ var layers = []layer{
 			{pkg: "./server/...", why: "internal/node puts the parts together"},
 		}},
 	{pkg: "./cmd/admitctl/...", why: "the tool is a client, with the core's scenarios and simulations built in",
-		may: []string{"./client", "./internal/scenario", "./internal/simulate", "./internal/policy", "./proto/admit/v1", "./internal/buildinfo", "./internal/certs", "./internal/tokens"},
+		may: []string{"./client", "./internal/scenario", "./internal/simulate", "./internal/policy", "./internal/envoyimport", "./proto/admit/v1", "./internal/buildinfo", "./internal/certs", "./internal/tokens"},
 		tests: []string{
 			"./internal/node", "./internal/config", // to run against a real node
 		},

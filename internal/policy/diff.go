@@ -23,7 +23,7 @@ type Change struct {
 
 // Diff returns what a policy has otherwise than another, in the order of the API's
 // fields. Named things are compared by name, wherever they stand; the order of lanes,
-// which is their priority, is compared as a field of its own.
+// which is their priority, and that of rules are compared as fields of their own.
 func Diff(was, is *admitv1.Policy) []Change {
 	var d differ
 	d.message("", was.ProtoReflect(), is.ProtoReflect())
@@ -43,6 +43,8 @@ func (d *differ) message(at string, was, is protoreflect.Message) {
 		switch {
 		case f.IsMap():
 			d.entries(name, f, was.Get(f).Map(), is.Get(f).Map())
+		case f.IsList() && f.Message() == nil:
+			d.value(name, listed(was.Get(f).List()), listed(is.Get(f).List()))
 		case f.IsList():
 			d.named(name, f, was.Get(f).List(), is.Get(f).List())
 		case f.Message() != nil && f.Message().FullName() != durationName && was.Has(f) && is.Has(f):
@@ -83,7 +85,7 @@ func (d *differ) named(at string, f protoreflect.FieldDescriptor, was, is protor
 			d.pair(fmt.Sprintf("%s[%s]", at, name), f, was.Get(i), protoreflect.Value{})
 		}
 	}
-	if f.Name() == "lanes" {
+	if f.Name() == "lanes" || f.Name() == "rules" {
 		d.value(at, order(was, after), order(is, before))
 	}
 }
@@ -95,6 +97,15 @@ func (d *differ) pair(at string, f protoreflect.FieldDescriptor, was, is protore
 		return
 	}
 	d.value(at, whole(f, was), whole(f, is))
+}
+
+// listed writes a list of texts.
+func listed(list protoreflect.List) string {
+	var items []string
+	for i := range list.Len() {
+		items = append(items, list.Get(i).String())
+	}
+	return strings.Join(items, ", ")
 }
 
 func byName(list protoreflect.List) map[string]protoreflect.Value {

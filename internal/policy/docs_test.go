@@ -62,7 +62,7 @@ func noteFields(shown map[protoreflect.FullName]bool, m protoreflect.Message) {
 				}
 				return true
 			})
-		case f.IsList():
+		case f.IsList() && f.Message() != nil:
 			for i := range v.List().Len() {
 				noteFields(shown, v.List().Get(i).Message())
 			}

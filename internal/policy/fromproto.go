@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -46,6 +47,14 @@ func (c *converter) pool(path string, p *admitv1.Pool) admission.PoolPolicy {
 		DeadRetention: duration(p.GetDeadRetention()),
 		Shadow:        c.shadow(path+".enforcement", p.GetEnforcement()),
 		RefuseUnknown: c.refusesUnknown(path, p.GetTenants().GetUnknown()),
+		Envoy:         convert(p.GetEnvoy().GetRules(), path+".envoy.rules", envoyRule),
+	}
+}
+
+func envoyRule(_ string, r *admitv1.EnvoyRule) admission.EnvoyRule {
+	return admission.EnvoyRule{
+		Name: r.GetName(), Match: cloneMap(r.GetMatch()), Tenant: r.GetTenant(), Category: r.GetCategory(),
+		Buckets: slices.Clone(r.GetBuckets()), Unlimited: r.GetUnlimited(), Shadow: r.GetShadow(),
 	}
 }
 

@@ -35,6 +35,7 @@ func Lint(name string, data []byte) ([]Problem, error) {
 		l.limits()
 		l.lanes()
 		l.shares()
+		l.envoy()
 	}
 	if ordered, ok := NewFileError(name, advice).(*FileError); ok {
 		return ordered.Problems, nil
@@ -59,7 +60,7 @@ func (l *linter) scoped(scope admission.Scope) (names []string) {
 }
 
 func (l *linter) limits() {
-	if l.pool.MaxActive == 0 && len(l.scoped(admission.ScopePool)) == 0 {
+	if l.pool.MaxActive == 0 && len(l.scoped(admission.ScopePool)) == 0 && len(l.pool.Envoy) == 0 {
 		l.say(l.at, "nothing limits the pool: it has neither max_active nor a bucket of scope POOL")
 	}
 	if l.pool.Shadow {

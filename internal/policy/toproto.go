@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -32,7 +33,20 @@ func poolMessage(p admission.PoolPolicy) *admitv1.Pool {
 		DoneRetention: optionalDuration(p.DoneRetention),
 		DeadRetention: optionalDuration(p.DeadRetention),
 		Enforcement:   enforcement(p.Shadow),
+		Envoy:         envoyMessage(p.Envoy),
 	}
+}
+
+func envoyMessage(rules []admission.EnvoyRule) *admitv1.Envoy {
+	if len(rules) == 0 {
+		return nil
+	}
+	return &admitv1.Envoy{Rules: messages(rules, func(r admission.EnvoyRule) *admitv1.EnvoyRule {
+		return &admitv1.EnvoyRule{
+			Name: r.Name, Match: cloneMap(r.Match), Tenant: r.Tenant, Category: r.Category,
+			Buckets: slices.Clone(r.Buckets), Unlimited: r.Unlimited, Shadow: r.Shadow,
+		}
+	})}
 }
 
 func enforcement(shadow bool) admitv1.Pool_Enforcement {

@@ -184,7 +184,7 @@ func (t *tree) unsure(key string) bool {
 
 // references names the list of a pool that holds what a field refers to.
 var references = map[string]string{
-	"leave_tokens": "buckets", "overrides": "buckets", "categories": "lanes",
+	"leave_tokens": "buckets", "overrides": "buckets", "rules": "buckets", "categories": "lanes", "category": "categories",
 }
 
 // refers says whether a place, given by what encloses it and the rest of its

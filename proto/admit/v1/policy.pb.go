@@ -126,7 +126,7 @@ func (x Bucket_Scope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Bucket_Scope.Descriptor instead.
 func (Bucket_Scope) EnumDescriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{2, 0}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{4, 0}
 }
 
 // What a permit costs here.
@@ -179,7 +179,7 @@ func (x Bucket_Charge) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Bucket_Charge.Descriptor instead.
 func (Bucket_Charge) EnumDescriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{2, 1}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{4, 1}
 }
 
 // What becomes of a tenant without an override or a row.
@@ -232,7 +232,7 @@ func (x Tenants_Unknown) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Tenants_Unknown.Descriptor instead.
 func (Tenants_Unknown) EnumDescriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{6, 0}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{8, 0}
 }
 
 // Policy is the whole of what operators decide, as a file in YAML or JSON or as
@@ -325,6 +325,9 @@ type Pool struct {
 	// of a wall clock moves. Absent means 7 d. A change holds for those that are
 	// dead already.
 	DeadRetention *durationpb.Duration `protobuf:"bytes,15,opt,name=dead_retention,json=deadRetention,proto3" json:"dead_retention,omitempty"`
+	// How the rate limit requests of Envoy's are decided whose domain is this pool's
+	// name. Absent means that none of their descriptors matches.
+	Envoy         *Envoy `protobuf:"bytes,16,opt,name=envoy,proto3" json:"envoy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -464,6 +467,172 @@ func (x *Pool) GetDeadRetention() *durationpb.Duration {
 	return nil
 }
 
+func (x *Pool) GetEnvoy() *Envoy {
+	if x != nil {
+		return x.Envoy
+	}
+	return nil
+}
+
+// Envoy maps the descriptors of Envoy's rate limit requests to buckets. All that the
+// descriptors of a request take is taken together, or nothing.
+type Envoy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The rules, at most 1000, each with its own name. The first that matches a
+	// descriptor decides it; one that none matches is let pass.
+	Rules         []*EnvoyRule `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Envoy) Reset() {
+	*x = Envoy{}
+	mi := &file_admit_v1_policy_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Envoy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Envoy) ProtoMessage() {}
+
+func (x *Envoy) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Envoy.ProtoReflect.Descriptor instead.
+func (*Envoy) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Envoy) GetRules() []*EnvoyRule {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+// EnvoyRule says what a descriptor takes: tokens of some of the pool's buckets, and of
+// no others.
+type EnvoyRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names the rule, and the limit in answers. Required; 1 to 64 of
+	// `A-Z a-z 0-9 . _ -`.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The keys that the descriptor's entries have, no more and no fewer, in any order,
+	// 1 to 16, and of each the value: as it is, at most 512 bytes, `*` for any, or the
+	// beginning of it and a `*`. A descriptor that has a key twice matches no rule.
+	Match map[string]string `protobuf:"bytes,2,rep,name=match,proto3" json:"match,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The buckets of this pool to take of, 1 to 8. A bucket of scope POOL is one for all
+	// that the rule matches; of one of scope TENANT each tenant has its own. Required
+	// unless `unlimited`.
+	Buckets []string `protobuf:"bytes,3,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	// Whose buckets of scope TENANT are meant: a tenant's id in which `{key}` stands for
+	// the value of that key, with a `/` between two. Absent means the rule's name and,
+	// each after a `/`, in the order of their keys, the values for which `match` has a
+	// `*`: each distinct value has its own bucket. A value that an id can't hold, or one
+	// with a `/` where there are several, stands as `sha256:` and a part of its hash.
+	Tenant string `protobuf:"bytes,4,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// What the work is: it says which lane's rules hold. Absent means the tenant's own
+	// lane.
+	Category string `protobuf:"bytes,5,opt,name=category,proto3" json:"category,omitempty"`
+	// Let it pass, and say so. Takes no buckets.
+	Unlimited bool `protobuf:"varint,6,opt,name=unlimited,proto3" json:"unlimited,omitempty"`
+	// Only say what would be refused: let it pass, and take only what is there.
+	Shadow        bool `protobuf:"varint,7,opt,name=shadow,proto3" json:"shadow,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnvoyRule) Reset() {
+	*x = EnvoyRule{}
+	mi := &file_admit_v1_policy_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnvoyRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnvoyRule) ProtoMessage() {}
+
+func (x *EnvoyRule) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnvoyRule.ProtoReflect.Descriptor instead.
+func (*EnvoyRule) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *EnvoyRule) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *EnvoyRule) GetMatch() map[string]string {
+	if x != nil {
+		return x.Match
+	}
+	return nil
+}
+
+func (x *EnvoyRule) GetBuckets() []string {
+	if x != nil {
+		return x.Buckets
+	}
+	return nil
+}
+
+func (x *EnvoyRule) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *EnvoyRule) GetCategory() string {
+	if x != nil {
+		return x.Category
+	}
+	return ""
+}
+
+func (x *EnvoyRule) GetUnlimited() bool {
+	if x != nil {
+		return x.Unlimited
+	}
+	return false
+}
+
+func (x *EnvoyRule) GetShadow() bool {
+	if x != nil {
+		return x.Shadow
+	}
+	return false
+}
+
 // Bucket is a token bucket: over any span of time T it grants at most
 // capacity + refill * T / period.
 type Bucket struct {
@@ -495,7 +664,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_admit_v1_policy_proto_msgTypes[2]
+	mi := &file_admit_v1_policy_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -507,7 +676,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[2]
+	mi := &file_admit_v1_policy_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -520,7 +689,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{2}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Bucket) GetName() string {
@@ -605,7 +774,7 @@ type Lane struct {
 
 func (x *Lane) Reset() {
 	*x = Lane{}
-	mi := &file_admit_v1_policy_proto_msgTypes[3]
+	mi := &file_admit_v1_policy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -617,7 +786,7 @@ func (x *Lane) String() string {
 func (*Lane) ProtoMessage() {}
 
 func (x *Lane) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[3]
+	mi := &file_admit_v1_policy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -630,7 +799,7 @@ func (x *Lane) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lane.ProtoReflect.Descriptor instead.
 func (*Lane) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{3}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Lane) GetName() string {
@@ -695,7 +864,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_admit_v1_policy_proto_msgTypes[4]
+	mi := &file_admit_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +876,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[4]
+	mi := &file_admit_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +889,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{4}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Batch) GetSize() int64 {
@@ -768,7 +937,7 @@ type Yield struct {
 
 func (x *Yield) Reset() {
 	*x = Yield{}
-	mi := &file_admit_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -780,7 +949,7 @@ func (x *Yield) String() string {
 func (*Yield) ProtoMessage() {}
 
 func (x *Yield) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -793,7 +962,7 @@ func (x *Yield) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Yield.ProtoReflect.Descriptor instead.
 func (*Yield) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Yield) GetAbove() int64 {
@@ -841,7 +1010,7 @@ type Tenants struct {
 
 func (x *Tenants) Reset() {
 	*x = Tenants{}
-	mi := &file_admit_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +1022,7 @@ func (x *Tenants) String() string {
 func (*Tenants) ProtoMessage() {}
 
 func (x *Tenants) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +1035,7 @@ func (x *Tenants) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenants.ProtoReflect.Descriptor instead.
 func (*Tenants) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Tenants) GetDefaults() *Tenant {
@@ -920,7 +1089,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_admit_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -932,7 +1101,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -945,7 +1114,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Tenant) GetId() string {
@@ -1014,7 +1183,7 @@ type BucketOverride struct {
 
 func (x *BucketOverride) Reset() {
 	*x = BucketOverride{}
-	mi := &file_admit_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1026,7 +1195,7 @@ func (x *BucketOverride) String() string {
 func (*BucketOverride) ProtoMessage() {}
 
 func (x *BucketOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1039,7 +1208,7 @@ func (x *BucketOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketOverride.ProtoReflect.Descriptor instead.
 func (*BucketOverride) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BucketOverride) GetCapacity() int64 {
@@ -1087,7 +1256,7 @@ type Retry struct {
 
 func (x *Retry) Reset() {
 	*x = Retry{}
-	mi := &file_admit_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1268,7 @@ func (x *Retry) String() string {
 func (*Retry) ProtoMessage() {}
 
 func (x *Retry) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1112,7 +1281,7 @@ func (x *Retry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retry.ProtoReflect.Descriptor instead.
 func (*Retry) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Retry) GetMaxAttempts() int32 {
@@ -1157,7 +1326,7 @@ type Cadence struct {
 
 func (x *Cadence) Reset() {
 	*x = Cadence{}
-	mi := &file_admit_v1_policy_proto_msgTypes[10]
+	mi := &file_admit_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1338,7 @@ func (x *Cadence) String() string {
 func (*Cadence) ProtoMessage() {}
 
 func (x *Cadence) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[10]
+	mi := &file_admit_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1351,7 @@ func (x *Cadence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cadence.ProtoReflect.Descriptor instead.
 func (*Cadence) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Cadence) GetName() string {
@@ -1262,7 +1431,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_admit_v1_policy_proto_msgTypes[11]
+	mi := &file_admit_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1274,7 +1443,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[11]
+	mi := &file_admit_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1287,7 +1456,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Limits) GetEntries() int64 {
@@ -1373,7 +1542,7 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x15admit/v1/policy.proto\x12\badmit.v1\x1a\x1egoogle/protobuf/duration.proto\".\n" +
 	"\x06Policy\x12$\n" +
-	"\x05pools\x18\x01 \x03(\v2\x0e.admit.v1.PoolR\x05pools\"\x85\a\n" +
+	"\x05pools\x18\x01 \x03(\v2\x0e.admit.v1.PoolR\x05pools\"\xac\a\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\"\n" +
 	"\n" +
@@ -1394,7 +1563,8 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\x0flock_max_active\x18\f \x01(\x03H\x01R\rlockMaxActive\x88\x01\x01\x12@\n" +
 	"\x0edone_retention\x18\r \x01(\v2\x19.google.protobuf.DurationR\rdoneRetention\x12<\n" +
 	"\venforcement\x18\x0e \x01(\x0e2\x1a.admit.v1.Pool.EnforcementR\venforcement\x12@\n" +
-	"\x0edead_retention\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\rdeadRetention\x1a=\n" +
+	"\x0edead_retention\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\rdeadRetention\x12%\n" +
+	"\x05envoy\x18\x10 \x01(\v2\x0f.admit.v1.EnvoyR\x05envoy\x1a=\n" +
 	"\x0fCategoriesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"C\n" +
@@ -1404,7 +1574,21 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x06SHADOW\x10\x02B\r\n" +
 	"\v_max_activeB\x12\n" +
-	"\x10_lock_max_active\"\xa7\x03\n" +
+	"\x10_lock_max_active\"2\n" +
+	"\x05Envoy\x12)\n" +
+	"\x05rules\x18\x01 \x03(\v2\x13.admit.v1.EnvoyRuleR\x05rules\"\x93\x02\n" +
+	"\tEnvoyRule\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x124\n" +
+	"\x05match\x18\x02 \x03(\v2\x1e.admit.v1.EnvoyRule.MatchEntryR\x05match\x12\x18\n" +
+	"\abuckets\x18\x03 \x03(\tR\abuckets\x12\x16\n" +
+	"\x06tenant\x18\x04 \x01(\tR\x06tenant\x12\x1a\n" +
+	"\bcategory\x18\x05 \x01(\tR\bcategory\x12\x1c\n" +
+	"\tunlimited\x18\x06 \x01(\bR\tunlimited\x12\x16\n" +
+	"\x06shadow\x18\a \x01(\bR\x06shadow\x1a8\n" +
+	"\n" +
+	"MatchEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa7\x03\n" +
 	"\x06Bucket\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x05scope\x18\x02 \x01(\x0e2\x16.admit.v1.Bucket.ScopeR\x05scope\x12\x1f\n" +
@@ -1540,7 +1724,7 @@ func file_admit_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_admit_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_admit_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_admit_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_admit_v1_policy_proto_goTypes = []any{
 	(Pool_Enforcement)(0),       // 0: admit.v1.Pool.Enforcement
 	(Bucket_Scope)(0),           // 1: admit.v1.Bucket.Scope
@@ -1548,61 +1732,67 @@ var file_admit_v1_policy_proto_goTypes = []any{
 	(Tenants_Unknown)(0),        // 3: admit.v1.Tenants.Unknown
 	(*Policy)(nil),              // 4: admit.v1.Policy
 	(*Pool)(nil),                // 5: admit.v1.Pool
-	(*Bucket)(nil),              // 6: admit.v1.Bucket
-	(*Lane)(nil),                // 7: admit.v1.Lane
-	(*Batch)(nil),               // 8: admit.v1.Batch
-	(*Yield)(nil),               // 9: admit.v1.Yield
-	(*Tenants)(nil),             // 10: admit.v1.Tenants
-	(*Tenant)(nil),              // 11: admit.v1.Tenant
-	(*BucketOverride)(nil),      // 12: admit.v1.BucketOverride
-	(*Retry)(nil),               // 13: admit.v1.Retry
-	(*Cadence)(nil),             // 14: admit.v1.Cadence
-	(*Limits)(nil),              // 15: admit.v1.Limits
-	nil,                         // 16: admit.v1.Pool.CategoriesEntry
-	nil,                         // 17: admit.v1.Lane.LeaveTokensEntry
-	nil,                         // 18: admit.v1.Tenant.BucketsEntry
-	nil,                         // 19: admit.v1.Tenant.LaneMaxActiveEntry
-	(*durationpb.Duration)(nil), // 20: google.protobuf.Duration
+	(*Envoy)(nil),               // 6: admit.v1.Envoy
+	(*EnvoyRule)(nil),           // 7: admit.v1.EnvoyRule
+	(*Bucket)(nil),              // 8: admit.v1.Bucket
+	(*Lane)(nil),                // 9: admit.v1.Lane
+	(*Batch)(nil),               // 10: admit.v1.Batch
+	(*Yield)(nil),               // 11: admit.v1.Yield
+	(*Tenants)(nil),             // 12: admit.v1.Tenants
+	(*Tenant)(nil),              // 13: admit.v1.Tenant
+	(*BucketOverride)(nil),      // 14: admit.v1.BucketOverride
+	(*Retry)(nil),               // 15: admit.v1.Retry
+	(*Cadence)(nil),             // 16: admit.v1.Cadence
+	(*Limits)(nil),              // 17: admit.v1.Limits
+	nil,                         // 18: admit.v1.Pool.CategoriesEntry
+	nil,                         // 19: admit.v1.EnvoyRule.MatchEntry
+	nil,                         // 20: admit.v1.Lane.LeaveTokensEntry
+	nil,                         // 21: admit.v1.Tenant.BucketsEntry
+	nil,                         // 22: admit.v1.Tenant.LaneMaxActiveEntry
+	(*durationpb.Duration)(nil), // 23: google.protobuf.Duration
 }
 var file_admit_v1_policy_proto_depIdxs = []int32{
 	5,  // 0: admit.v1.Policy.pools:type_name -> admit.v1.Pool
-	20, // 1: admit.v1.Pool.permit_ttl:type_name -> google.protobuf.Duration
-	6,  // 2: admit.v1.Pool.buckets:type_name -> admit.v1.Bucket
-	7,  // 3: admit.v1.Pool.lanes:type_name -> admit.v1.Lane
-	16, // 4: admit.v1.Pool.categories:type_name -> admit.v1.Pool.CategoriesEntry
-	10, // 5: admit.v1.Pool.tenants:type_name -> admit.v1.Tenants
-	13, // 6: admit.v1.Pool.retry:type_name -> admit.v1.Retry
-	20, // 7: admit.v1.Pool.max_pause:type_name -> google.protobuf.Duration
-	15, // 8: admit.v1.Pool.limits:type_name -> admit.v1.Limits
-	14, // 9: admit.v1.Pool.cadences:type_name -> admit.v1.Cadence
-	20, // 10: admit.v1.Pool.done_retention:type_name -> google.protobuf.Duration
+	23, // 1: admit.v1.Pool.permit_ttl:type_name -> google.protobuf.Duration
+	8,  // 2: admit.v1.Pool.buckets:type_name -> admit.v1.Bucket
+	9,  // 3: admit.v1.Pool.lanes:type_name -> admit.v1.Lane
+	18, // 4: admit.v1.Pool.categories:type_name -> admit.v1.Pool.CategoriesEntry
+	12, // 5: admit.v1.Pool.tenants:type_name -> admit.v1.Tenants
+	15, // 6: admit.v1.Pool.retry:type_name -> admit.v1.Retry
+	23, // 7: admit.v1.Pool.max_pause:type_name -> google.protobuf.Duration
+	17, // 8: admit.v1.Pool.limits:type_name -> admit.v1.Limits
+	16, // 9: admit.v1.Pool.cadences:type_name -> admit.v1.Cadence
+	23, // 10: admit.v1.Pool.done_retention:type_name -> google.protobuf.Duration
 	0,  // 11: admit.v1.Pool.enforcement:type_name -> admit.v1.Pool.Enforcement
-	20, // 12: admit.v1.Pool.dead_retention:type_name -> google.protobuf.Duration
-	1,  // 13: admit.v1.Bucket.scope:type_name -> admit.v1.Bucket.Scope
-	20, // 14: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
-	2,  // 15: admit.v1.Bucket.charge:type_name -> admit.v1.Bucket.Charge
-	17, // 16: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
-	9,  // 17: admit.v1.Lane.yield:type_name -> admit.v1.Yield
-	8,  // 18: admit.v1.Lane.batch:type_name -> admit.v1.Batch
-	20, // 19: admit.v1.Batch.linger:type_name -> google.protobuf.Duration
-	20, // 20: admit.v1.Yield.above_age:type_name -> google.protobuf.Duration
-	20, // 21: admit.v1.Yield.resume_age:type_name -> google.protobuf.Duration
-	11, // 22: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
-	11, // 23: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
-	3,  // 24: admit.v1.Tenants.unknown:type_name -> admit.v1.Tenants.Unknown
-	18, // 25: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
-	19, // 26: admit.v1.Tenant.lane_max_active:type_name -> admit.v1.Tenant.LaneMaxActiveEntry
-	20, // 27: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
-	20, // 28: admit.v1.Retry.base:type_name -> google.protobuf.Duration
-	20, // 29: admit.v1.Retry.max:type_name -> google.protobuf.Duration
-	20, // 30: admit.v1.Cadence.base:type_name -> google.protobuf.Duration
-	20, // 31: admit.v1.Cadence.max:type_name -> google.protobuf.Duration
-	12, // 32: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	23, // 12: admit.v1.Pool.dead_retention:type_name -> google.protobuf.Duration
+	6,  // 13: admit.v1.Pool.envoy:type_name -> admit.v1.Envoy
+	7,  // 14: admit.v1.Envoy.rules:type_name -> admit.v1.EnvoyRule
+	19, // 15: admit.v1.EnvoyRule.match:type_name -> admit.v1.EnvoyRule.MatchEntry
+	1,  // 16: admit.v1.Bucket.scope:type_name -> admit.v1.Bucket.Scope
+	23, // 17: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
+	2,  // 18: admit.v1.Bucket.charge:type_name -> admit.v1.Bucket.Charge
+	20, // 19: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
+	11, // 20: admit.v1.Lane.yield:type_name -> admit.v1.Yield
+	10, // 21: admit.v1.Lane.batch:type_name -> admit.v1.Batch
+	23, // 22: admit.v1.Batch.linger:type_name -> google.protobuf.Duration
+	23, // 23: admit.v1.Yield.above_age:type_name -> google.protobuf.Duration
+	23, // 24: admit.v1.Yield.resume_age:type_name -> google.protobuf.Duration
+	13, // 25: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
+	13, // 26: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
+	3,  // 27: admit.v1.Tenants.unknown:type_name -> admit.v1.Tenants.Unknown
+	21, // 28: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
+	22, // 29: admit.v1.Tenant.lane_max_active:type_name -> admit.v1.Tenant.LaneMaxActiveEntry
+	23, // 30: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
+	23, // 31: admit.v1.Retry.base:type_name -> google.protobuf.Duration
+	23, // 32: admit.v1.Retry.max:type_name -> google.protobuf.Duration
+	23, // 33: admit.v1.Cadence.base:type_name -> google.protobuf.Duration
+	23, // 34: admit.v1.Cadence.max:type_name -> google.protobuf.Duration
+	14, // 35: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_policy_proto_init() }
@@ -1611,22 +1801,22 @@ func file_admit_v1_policy_proto_init() {
 		return
 	}
 	file_admit_v1_policy_proto_msgTypes[1].OneofWrappers = []any{}
-	file_admit_v1_policy_proto_msgTypes[2].OneofWrappers = []any{}
-	file_admit_v1_policy_proto_msgTypes[3].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[4].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[5].OneofWrappers = []any{}
+	file_admit_v1_policy_proto_msgTypes[6].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[7].OneofWrappers = []any{}
-	file_admit_v1_policy_proto_msgTypes[8].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[9].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[10].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[11].OneofWrappers = []any{}
+	file_admit_v1_policy_proto_msgTypes[12].OneofWrappers = []any{}
+	file_admit_v1_policy_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_policy_proto_rawDesc), len(file_admit_v1_policy_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   16,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

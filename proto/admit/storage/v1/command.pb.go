@@ -187,6 +187,7 @@ type Op struct {
 	//	*Op_ReportDemand
 	//	*Op_Redrive
 	//	*Op_PurgeDead
+	//	*Op_Take
 	//	*Op_PutTenants
 	Kind          isOp_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -347,6 +348,15 @@ func (x *Op) GetPurgeDead() *PurgeDead {
 	return nil
 }
 
+func (x *Op) GetTake() *Take {
+	if x != nil {
+		if x, ok := x.Kind.(*Op_Take); ok {
+			return x.Take
+		}
+	}
+	return nil
+}
+
 func (x *Op) GetPutTenants() *PutTenants {
 	if x != nil {
 		if x, ok := x.Kind.(*Op_PutTenants); ok {
@@ -425,6 +435,11 @@ type Op_PurgeDead struct {
 	PurgeDead *PurgeDead `protobuf:"bytes,13,opt,name=purge_dead,json=purgeDead,proto3,oneof"`
 }
 
+type Op_Take struct {
+	// Takes tokens of buckets by name.
+	Take *Take `protobuf:"bytes,14,opt,name=take,proto3,oneof"`
+}
+
 type Op_PutTenants struct {
 	// Gives tenants rows of their own.
 	PutTenants *PutTenants `protobuf:"bytes,20,opt,name=put_tenants,json=putTenants,proto3,oneof"`
@@ -455,6 +470,8 @@ func (*Op_ReportDemand) isOp_Kind() {}
 func (*Op_Redrive) isOp_Kind() {}
 
 func (*Op_PurgeDead) isOp_Kind() {}
+
+func (*Op_Take) isOp_Kind() {}
 
 func (*Op_PutTenants) isOp_Kind() {}
 
@@ -2083,6 +2100,143 @@ func (x *PurgeDead) GetFrom() *DeadCursor {
 	return nil
 }
 
+// Take takes tokens of buckets by name, for all of its parts or for none.
+type Take struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// What tokens are taken for.
+	Parts         []*TakePart `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Take) Reset() {
+	*x = Take{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Take) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Take) ProtoMessage() {}
+
+func (x *Take) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Take.ProtoReflect.Descriptor instead.
+func (*Take) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Take) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *Take) GetParts() []*TakePart {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// TakePart is one of the things for which a Take takes tokens.
+type TakePart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whose TENANT buckets are meant, empty where there are none.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// What the work is.
+	Category string `protobuf:"bytes,2,opt,name=category,proto3" json:"category,omitempty"`
+	// The names of the buckets.
+	Buckets []string `protobuf:"bytes,3,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	// The cost: 0 only asks, a negative one gives back.
+	Tokens int64 `protobuf:"zigzag64,4,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// Whether it only says what would be.
+	Shadow        bool `protobuf:"varint,5,opt,name=shadow,proto3" json:"shadow,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TakePart) Reset() {
+	*x = TakePart{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TakePart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TakePart) ProtoMessage() {}
+
+func (x *TakePart) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TakePart.ProtoReflect.Descriptor instead.
+func (*TakePart) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *TakePart) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *TakePart) GetCategory() string {
+	if x != nil {
+		return x.Category
+	}
+	return ""
+}
+
+func (x *TakePart) GetBuckets() []string {
+	if x != nil {
+		return x.Buckets
+	}
+	return nil
+}
+
+func (x *TakePart) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *TakePart) GetShadow() bool {
+	if x != nil {
+		return x.Shadow
+	}
+	return false
+}
+
 var File_admit_storage_v1_command_proto protoreflect.FileDescriptor
 
 const file_admit_storage_v1_command_proto_rawDesc = "" +
@@ -2096,7 +2250,7 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\x05check\x18\x05 \x01(\v2\x17.admit.storage.v1.CheckR\x05check\"5\n" +
 	"\x05Check\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\x06R\x06digest\"\xc1\x06\n" +
+	"\x06digest\x18\x02 \x01(\x06R\x06digest\"\xef\x06\n" +
 	"\x02Op\x12<\n" +
 	"\n" +
 	"term_start\x18\x01 \x01(\v2\x1b.admit.storage.v1.TermStartH\x00R\ttermStart\x12B\n" +
@@ -2115,7 +2269,8 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\rreport_demand\x18\v \x01(\v2\x1e.admit.storage.v1.ReportDemandH\x00R\freportDemand\x125\n" +
 	"\aredrive\x18\f \x01(\v2\x19.admit.storage.v1.RedriveH\x00R\aredrive\x12<\n" +
 	"\n" +
-	"purge_dead\x18\r \x01(\v2\x1b.admit.storage.v1.PurgeDeadH\x00R\tpurgeDead\x12?\n" +
+	"purge_dead\x18\r \x01(\v2\x1b.admit.storage.v1.PurgeDeadH\x00R\tpurgeDead\x12,\n" +
+	"\x04take\x18\x0e \x01(\v2\x16.admit.storage.v1.TakeH\x00R\x04take\x12?\n" +
 	"\vput_tenants\x18\x14 \x01(\v2\x1c.admit.storage.v1.PutTenantsH\x00R\n" +
 	"putTenantsB\x06\n" +
 	"\x04kind\"\x1d\n" +
@@ -2251,7 +2406,16 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x124\n" +
 	"\x06filter\x18\x02 \x01(\v2\x1c.admit.storage.v1.DeadFilterR\x06filter\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\x03R\x05limit\x120\n" +
-	"\x04from\x18\x04 \x01(\v2\x1c.admit.storage.v1.DeadCursorR\x04fromB:Z8github.com/admitd/admit/proto/admit/storage/v1;storagev1b\x06proto3"
+	"\x04from\x18\x04 \x01(\v2\x1c.admit.storage.v1.DeadCursorR\x04from\"L\n" +
+	"\x04Take\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x120\n" +
+	"\x05parts\x18\x02 \x03(\v2\x1a.admit.storage.v1.TakePartR\x05parts\"\x88\x01\n" +
+	"\bTakePart\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x1a\n" +
+	"\bcategory\x18\x02 \x01(\tR\bcategory\x12\x18\n" +
+	"\abuckets\x18\x03 \x03(\tR\abuckets\x12\x16\n" +
+	"\x06tokens\x18\x04 \x01(\x12R\x06tokens\x12\x16\n" +
+	"\x06shadow\x18\x05 \x01(\bR\x06shadowB:Z8github.com/admitd/admit/proto/admit/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_admit_storage_v1_command_proto_rawDescOnce sync.Once
@@ -2265,7 +2429,7 @@ func file_admit_storage_v1_command_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_command_proto_rawDescData
 }
 
-var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_admit_storage_v1_command_proto_goTypes = []any{
 	(*Command)(nil),      // 0: admit.storage.v1.Command
 	(*Check)(nil),        // 1: admit.storage.v1.Check
@@ -2291,9 +2455,11 @@ var file_admit_storage_v1_command_proto_goTypes = []any{
 	(*DeadCursor)(nil),   // 21: admit.storage.v1.DeadCursor
 	(*Redrive)(nil),      // 22: admit.storage.v1.Redrive
 	(*PurgeDead)(nil),    // 23: admit.storage.v1.PurgeDead
-	nil,                  // 24: admit.storage.v1.NextDue.LaneLimitsEntry
-	(*Policy)(nil),       // 25: admit.storage.v1.Policy
-	(*TenantPolicy)(nil), // 26: admit.storage.v1.TenantPolicy
+	(*Take)(nil),         // 24: admit.storage.v1.Take
+	(*TakePart)(nil),     // 25: admit.storage.v1.TakePart
+	nil,                  // 26: admit.storage.v1.NextDue.LaneLimitsEntry
+	(*Policy)(nil),       // 27: admit.storage.v1.Policy
+	(*TenantPolicy)(nil), // 28: admit.storage.v1.TenantPolicy
 }
 var file_admit_storage_v1_command_proto_depIdxs = []int32{
 	2,  // 0: admit.storage.v1.Command.ops:type_name -> admit.storage.v1.Op
@@ -2311,25 +2477,27 @@ var file_admit_storage_v1_command_proto_depIdxs = []int32{
 	11, // 12: admit.storage.v1.Op.report_demand:type_name -> admit.storage.v1.ReportDemand
 	22, // 13: admit.storage.v1.Op.redrive:type_name -> admit.storage.v1.Redrive
 	23, // 14: admit.storage.v1.Op.purge_dead:type_name -> admit.storage.v1.PurgeDead
-	5,  // 15: admit.storage.v1.Op.put_tenants:type_name -> admit.storage.v1.PutTenants
-	25, // 16: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
-	6,  // 17: admit.storage.v1.PutTenants.rows:type_name -> admit.storage.v1.TenantPut
-	26, // 18: admit.storage.v1.TenantPut.tenant:type_name -> admit.storage.v1.TenantPolicy
-	9,  // 19: admit.storage.v1.Detach.waiter:type_name -> admit.storage.v1.WaiterKey
-	24, // 20: admit.storage.v1.NextDue.lane_limits:type_name -> admit.storage.v1.NextDue.LaneLimitsEntry
-	13, // 21: admit.storage.v1.NextDue.node:type_name -> admit.storage.v1.Node
-	16, // 22: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
-	16, // 23: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
-	18, // 24: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
-	20, // 25: admit.storage.v1.Redrive.filter:type_name -> admit.storage.v1.DeadFilter
-	21, // 26: admit.storage.v1.Redrive.from:type_name -> admit.storage.v1.DeadCursor
-	20, // 27: admit.storage.v1.PurgeDead.filter:type_name -> admit.storage.v1.DeadFilter
-	21, // 28: admit.storage.v1.PurgeDead.from:type_name -> admit.storage.v1.DeadCursor
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	24, // 15: admit.storage.v1.Op.take:type_name -> admit.storage.v1.Take
+	5,  // 16: admit.storage.v1.Op.put_tenants:type_name -> admit.storage.v1.PutTenants
+	27, // 17: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
+	6,  // 18: admit.storage.v1.PutTenants.rows:type_name -> admit.storage.v1.TenantPut
+	28, // 19: admit.storage.v1.TenantPut.tenant:type_name -> admit.storage.v1.TenantPolicy
+	9,  // 20: admit.storage.v1.Detach.waiter:type_name -> admit.storage.v1.WaiterKey
+	26, // 21: admit.storage.v1.NextDue.lane_limits:type_name -> admit.storage.v1.NextDue.LaneLimitsEntry
+	13, // 22: admit.storage.v1.NextDue.node:type_name -> admit.storage.v1.Node
+	16, // 23: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
+	16, // 24: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
+	18, // 25: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
+	20, // 26: admit.storage.v1.Redrive.filter:type_name -> admit.storage.v1.DeadFilter
+	21, // 27: admit.storage.v1.Redrive.from:type_name -> admit.storage.v1.DeadCursor
+	20, // 28: admit.storage.v1.PurgeDead.filter:type_name -> admit.storage.v1.DeadFilter
+	21, // 29: admit.storage.v1.PurgeDead.from:type_name -> admit.storage.v1.DeadCursor
+	25, // 30: admit.storage.v1.Take.parts:type_name -> admit.storage.v1.TakePart
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_command_proto_init() }
@@ -2352,6 +2520,7 @@ func file_admit_storage_v1_command_proto_init() {
 		(*Op_ReportDemand)(nil),
 		(*Op_Redrive)(nil),
 		(*Op_PurgeDead)(nil),
+		(*Op_Take)(nil),
 		(*Op_PutTenants)(nil),
 	}
 	type x struct{}
@@ -2360,7 +2529,7 @@ func file_admit_storage_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_command_proto_rawDesc), len(file_admit_storage_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

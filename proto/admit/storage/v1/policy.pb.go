@@ -105,6 +105,8 @@ type PoolPolicy struct {
 	DeadRetention int64 `protobuf:"varint,16,opt,name=dead_retention,json=deadRetention,proto3" json:"dead_retention,omitempty"`
 	// Whether tenants without a word of their own are refused.
 	RefuseUnknown bool `protobuf:"varint,20,opt,name=refuse_unknown,json=refuseUnknown,proto3" json:"refuse_unknown,omitempty"`
+	// The rules for Envoy's descriptors, in the operator's order.
+	Envoy         []*EnvoyRule `protobuf:"bytes,21,rep,name=envoy,proto3" json:"envoy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -258,6 +260,113 @@ func (x *PoolPolicy) GetRefuseUnknown() bool {
 	return false
 }
 
+func (x *PoolPolicy) GetEnvoy() []*EnvoyRule {
+	if x != nil {
+		return x.Envoy
+	}
+	return nil
+}
+
+// EnvoyRule says what a descriptor of Envoy's takes.
+type EnvoyRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The rule's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The keys that the descriptor has, with their values.
+	Match map[string]string `protobuf:"bytes,2,rep,name=match,proto3" json:"match,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Whose TENANT buckets are meant.
+	Tenant string `protobuf:"bytes,3,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// What the work is.
+	Category string `protobuf:"bytes,4,opt,name=category,proto3" json:"category,omitempty"`
+	// The names of the buckets.
+	Buckets []string `protobuf:"bytes,5,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	// Whether it lets all pass.
+	Unlimited bool `protobuf:"varint,6,opt,name=unlimited,proto3" json:"unlimited,omitempty"`
+	// Whether it only says what would be.
+	Shadow        bool `protobuf:"varint,7,opt,name=shadow,proto3" json:"shadow,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnvoyRule) Reset() {
+	*x = EnvoyRule{}
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnvoyRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnvoyRule) ProtoMessage() {}
+
+func (x *EnvoyRule) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnvoyRule.ProtoReflect.Descriptor instead.
+func (*EnvoyRule) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *EnvoyRule) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *EnvoyRule) GetMatch() map[string]string {
+	if x != nil {
+		return x.Match
+	}
+	return nil
+}
+
+func (x *EnvoyRule) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *EnvoyRule) GetCategory() string {
+	if x != nil {
+		return x.Category
+	}
+	return ""
+}
+
+func (x *EnvoyRule) GetBuckets() []string {
+	if x != nil {
+		return x.Buckets
+	}
+	return nil
+}
+
+func (x *EnvoyRule) GetUnlimited() bool {
+	if x != nil {
+		return x.Unlimited
+	}
+	return false
+}
+
+func (x *EnvoyRule) GetShadow() bool {
+	if x != nil {
+		return x.Shadow
+	}
+	return false
+}
+
 // CadencePolicy is a rhythm of recurring entries.
 type CadencePolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -275,7 +384,7 @@ type CadencePolicy struct {
 
 func (x *CadencePolicy) Reset() {
 	*x = CadencePolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[2]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -287,7 +396,7 @@ func (x *CadencePolicy) String() string {
 func (*CadencePolicy) ProtoMessage() {}
 
 func (x *CadencePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[2]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -300,7 +409,7 @@ func (x *CadencePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CadencePolicy.ProtoReflect.Descriptor instead.
 func (*CadencePolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{2}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CadencePolicy) GetName() string {
@@ -356,7 +465,7 @@ type BucketPolicy struct {
 
 func (x *BucketPolicy) Reset() {
 	*x = BucketPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[3]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -368,7 +477,7 @@ func (x *BucketPolicy) String() string {
 func (*BucketPolicy) ProtoMessage() {}
 
 func (x *BucketPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[3]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -381,7 +490,7 @@ func (x *BucketPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketPolicy.ProtoReflect.Descriptor instead.
 func (*BucketPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{3}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BucketPolicy) GetName() string {
@@ -461,7 +570,7 @@ type LanePolicy struct {
 
 func (x *LanePolicy) Reset() {
 	*x = LanePolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[4]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -473,7 +582,7 @@ func (x *LanePolicy) String() string {
 func (*LanePolicy) ProtoMessage() {}
 
 func (x *LanePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[4]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -486,7 +595,7 @@ func (x *LanePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LanePolicy.ProtoReflect.Descriptor instead.
 func (*LanePolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{4}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *LanePolicy) GetName() string {
@@ -546,7 +655,7 @@ type BatchPolicy struct {
 
 func (x *BatchPolicy) Reset() {
 	*x = BatchPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -558,7 +667,7 @@ func (x *BatchPolicy) String() string {
 func (*BatchPolicy) ProtoMessage() {}
 
 func (x *BatchPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -571,7 +680,7 @@ func (x *BatchPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchPolicy.ProtoReflect.Descriptor instead.
 func (*BatchPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BatchPolicy) GetSize() int64 {
@@ -612,7 +721,7 @@ type YieldPolicy struct {
 
 func (x *YieldPolicy) Reset() {
 	*x = YieldPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -624,7 +733,7 @@ func (x *YieldPolicy) String() string {
 func (*YieldPolicy) ProtoMessage() {}
 
 func (x *YieldPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -637,7 +746,7 @@ func (x *YieldPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use YieldPolicy.ProtoReflect.Descriptor instead.
 func (*YieldPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *YieldPolicy) GetAbove() int64 {
@@ -691,7 +800,7 @@ type TenantPolicy struct {
 
 func (x *TenantPolicy) Reset() {
 	*x = TenantPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -703,7 +812,7 @@ func (x *TenantPolicy) String() string {
 func (*TenantPolicy) ProtoMessage() {}
 
 func (x *TenantPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -716,7 +825,7 @@ func (x *TenantPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TenantPolicy.ProtoReflect.Descriptor instead.
 func (*TenantPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TenantPolicy) GetId() string {
@@ -785,7 +894,7 @@ type BucketOverride struct {
 
 func (x *BucketOverride) Reset() {
 	*x = BucketOverride{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +906,7 @@ func (x *BucketOverride) String() string {
 func (*BucketOverride) ProtoMessage() {}
 
 func (x *BucketOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +919,7 @@ func (x *BucketOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketOverride.ProtoReflect.Descriptor instead.
 func (*BucketOverride) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *BucketOverride) GetCapacity() int64 {
@@ -856,7 +965,7 @@ type RetryPolicy struct {
 
 func (x *RetryPolicy) Reset() {
 	*x = RetryPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +977,7 @@ func (x *RetryPolicy) String() string {
 func (*RetryPolicy) ProtoMessage() {}
 
 func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -881,7 +990,7 @@ func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryPolicy.ProtoReflect.Descriptor instead.
 func (*RetryPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RetryPolicy) GetMaxAttempts() int32 {
@@ -936,7 +1045,7 @@ type LimitsPolicy struct {
 
 func (x *LimitsPolicy) Reset() {
 	*x = LimitsPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1057,7 @@ func (x *LimitsPolicy) String() string {
 func (*LimitsPolicy) ProtoMessage() {}
 
 func (x *LimitsPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1070,7 @@ func (x *LimitsPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsPolicy.ProtoReflect.Descriptor instead.
 func (*LimitsPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LimitsPolicy) GetEntries() int64 {
@@ -1047,7 +1156,7 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x1dadmit/storage/v1/policy.proto\x12\x10admit.storage.v1\"<\n" +
 	"\x06Policy\x122\n" +
-	"\x05pools\x18\x01 \x03(\v2\x1c.admit.storage.v1.PoolPolicyR\x05pools\"\xcf\x06\n" +
+	"\x05pools\x18\x01 \x03(\v2\x1c.admit.storage.v1.PoolPolicyR\x05pools\"\x82\a\n" +
 	"\n" +
 	"PoolPolicy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
@@ -1071,8 +1180,21 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\x0edone_retention\x18\x0e \x01(\x03R\rdoneRetention\x12\x16\n" +
 	"\x06shadow\x18\x0f \x01(\bR\x06shadow\x12%\n" +
 	"\x0edead_retention\x18\x10 \x01(\x03R\rdeadRetention\x12%\n" +
-	"\x0erefuse_unknown\x18\x14 \x01(\bR\rrefuseUnknown\x1a=\n" +
+	"\x0erefuse_unknown\x18\x14 \x01(\bR\rrefuseUnknown\x121\n" +
+	"\x05envoy\x18\x15 \x03(\v2\x1b.admit.storage.v1.EnvoyRuleR\x05envoy\x1a=\n" +
 	"\x0fCategoriesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9b\x02\n" +
+	"\tEnvoyRule\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12<\n" +
+	"\x05match\x18\x02 \x03(\v2&.admit.storage.v1.EnvoyRule.MatchEntryR\x05match\x12\x16\n" +
+	"\x06tenant\x18\x03 \x01(\tR\x06tenant\x12\x1a\n" +
+	"\bcategory\x18\x04 \x01(\tR\bcategory\x12\x18\n" +
+	"\abuckets\x18\x05 \x03(\tR\abuckets\x12\x1c\n" +
+	"\tunlimited\x18\x06 \x01(\bR\tunlimited\x12\x16\n" +
+	"\x06shadow\x18\a \x01(\bR\x06shadow\x1a8\n" +
+	"\n" +
+	"MatchEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"a\n" +
 	"\rCadencePolicy\x12\x12\n" +
@@ -1165,45 +1287,49 @@ func file_admit_storage_v1_policy_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_policy_proto_rawDescData
 }
 
-var file_admit_storage_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_admit_storage_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_admit_storage_v1_policy_proto_goTypes = []any{
 	(*Policy)(nil),         // 0: admit.storage.v1.Policy
 	(*PoolPolicy)(nil),     // 1: admit.storage.v1.PoolPolicy
-	(*CadencePolicy)(nil),  // 2: admit.storage.v1.CadencePolicy
-	(*BucketPolicy)(nil),   // 3: admit.storage.v1.BucketPolicy
-	(*LanePolicy)(nil),     // 4: admit.storage.v1.LanePolicy
-	(*BatchPolicy)(nil),    // 5: admit.storage.v1.BatchPolicy
-	(*YieldPolicy)(nil),    // 6: admit.storage.v1.YieldPolicy
-	(*TenantPolicy)(nil),   // 7: admit.storage.v1.TenantPolicy
-	(*BucketOverride)(nil), // 8: admit.storage.v1.BucketOverride
-	(*RetryPolicy)(nil),    // 9: admit.storage.v1.RetryPolicy
-	(*LimitsPolicy)(nil),   // 10: admit.storage.v1.LimitsPolicy
-	nil,                    // 11: admit.storage.v1.PoolPolicy.CategoriesEntry
-	nil,                    // 12: admit.storage.v1.LanePolicy.LeaveTokensEntry
-	nil,                    // 13: admit.storage.v1.TenantPolicy.BucketsEntry
-	nil,                    // 14: admit.storage.v1.TenantPolicy.LaneMaxActiveEntry
+	(*EnvoyRule)(nil),      // 2: admit.storage.v1.EnvoyRule
+	(*CadencePolicy)(nil),  // 3: admit.storage.v1.CadencePolicy
+	(*BucketPolicy)(nil),   // 4: admit.storage.v1.BucketPolicy
+	(*LanePolicy)(nil),     // 5: admit.storage.v1.LanePolicy
+	(*BatchPolicy)(nil),    // 6: admit.storage.v1.BatchPolicy
+	(*YieldPolicy)(nil),    // 7: admit.storage.v1.YieldPolicy
+	(*TenantPolicy)(nil),   // 8: admit.storage.v1.TenantPolicy
+	(*BucketOverride)(nil), // 9: admit.storage.v1.BucketOverride
+	(*RetryPolicy)(nil),    // 10: admit.storage.v1.RetryPolicy
+	(*LimitsPolicy)(nil),   // 11: admit.storage.v1.LimitsPolicy
+	nil,                    // 12: admit.storage.v1.PoolPolicy.CategoriesEntry
+	nil,                    // 13: admit.storage.v1.EnvoyRule.MatchEntry
+	nil,                    // 14: admit.storage.v1.LanePolicy.LeaveTokensEntry
+	nil,                    // 15: admit.storage.v1.TenantPolicy.BucketsEntry
+	nil,                    // 16: admit.storage.v1.TenantPolicy.LaneMaxActiveEntry
 }
 var file_admit_storage_v1_policy_proto_depIdxs = []int32{
 	1,  // 0: admit.storage.v1.Policy.pools:type_name -> admit.storage.v1.PoolPolicy
-	3,  // 1: admit.storage.v1.PoolPolicy.buckets:type_name -> admit.storage.v1.BucketPolicy
-	4,  // 2: admit.storage.v1.PoolPolicy.lanes:type_name -> admit.storage.v1.LanePolicy
-	11, // 3: admit.storage.v1.PoolPolicy.categories:type_name -> admit.storage.v1.PoolPolicy.CategoriesEntry
-	7,  // 4: admit.storage.v1.PoolPolicy.defaults:type_name -> admit.storage.v1.TenantPolicy
-	7,  // 5: admit.storage.v1.PoolPolicy.overrides:type_name -> admit.storage.v1.TenantPolicy
-	9,  // 6: admit.storage.v1.PoolPolicy.retry:type_name -> admit.storage.v1.RetryPolicy
-	10, // 7: admit.storage.v1.PoolPolicy.limits:type_name -> admit.storage.v1.LimitsPolicy
-	2,  // 8: admit.storage.v1.PoolPolicy.cadences:type_name -> admit.storage.v1.CadencePolicy
-	12, // 9: admit.storage.v1.LanePolicy.leave_tokens:type_name -> admit.storage.v1.LanePolicy.LeaveTokensEntry
-	6,  // 10: admit.storage.v1.LanePolicy.yield:type_name -> admit.storage.v1.YieldPolicy
-	5,  // 11: admit.storage.v1.LanePolicy.batch:type_name -> admit.storage.v1.BatchPolicy
-	13, // 12: admit.storage.v1.TenantPolicy.buckets:type_name -> admit.storage.v1.TenantPolicy.BucketsEntry
-	14, // 13: admit.storage.v1.TenantPolicy.lane_max_active:type_name -> admit.storage.v1.TenantPolicy.LaneMaxActiveEntry
-	8,  // 14: admit.storage.v1.TenantPolicy.BucketsEntry.value:type_name -> admit.storage.v1.BucketOverride
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	4,  // 1: admit.storage.v1.PoolPolicy.buckets:type_name -> admit.storage.v1.BucketPolicy
+	5,  // 2: admit.storage.v1.PoolPolicy.lanes:type_name -> admit.storage.v1.LanePolicy
+	12, // 3: admit.storage.v1.PoolPolicy.categories:type_name -> admit.storage.v1.PoolPolicy.CategoriesEntry
+	8,  // 4: admit.storage.v1.PoolPolicy.defaults:type_name -> admit.storage.v1.TenantPolicy
+	8,  // 5: admit.storage.v1.PoolPolicy.overrides:type_name -> admit.storage.v1.TenantPolicy
+	10, // 6: admit.storage.v1.PoolPolicy.retry:type_name -> admit.storage.v1.RetryPolicy
+	11, // 7: admit.storage.v1.PoolPolicy.limits:type_name -> admit.storage.v1.LimitsPolicy
+	3,  // 8: admit.storage.v1.PoolPolicy.cadences:type_name -> admit.storage.v1.CadencePolicy
+	2,  // 9: admit.storage.v1.PoolPolicy.envoy:type_name -> admit.storage.v1.EnvoyRule
+	13, // 10: admit.storage.v1.EnvoyRule.match:type_name -> admit.storage.v1.EnvoyRule.MatchEntry
+	14, // 11: admit.storage.v1.LanePolicy.leave_tokens:type_name -> admit.storage.v1.LanePolicy.LeaveTokensEntry
+	7,  // 12: admit.storage.v1.LanePolicy.yield:type_name -> admit.storage.v1.YieldPolicy
+	6,  // 13: admit.storage.v1.LanePolicy.batch:type_name -> admit.storage.v1.BatchPolicy
+	15, // 14: admit.storage.v1.TenantPolicy.buckets:type_name -> admit.storage.v1.TenantPolicy.BucketsEntry
+	16, // 15: admit.storage.v1.TenantPolicy.lane_max_active:type_name -> admit.storage.v1.TenantPolicy.LaneMaxActiveEntry
+	9,  // 16: admit.storage.v1.TenantPolicy.BucketsEntry.value:type_name -> admit.storage.v1.BucketOverride
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_policy_proto_init() }
@@ -1211,14 +1337,14 @@ func file_admit_storage_v1_policy_proto_init() {
 	if File_admit_storage_v1_policy_proto != nil {
 		return
 	}
-	file_admit_storage_v1_policy_proto_msgTypes[7].OneofWrappers = []any{}
+	file_admit_storage_v1_policy_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_policy_proto_rawDesc), len(file_admit_storage_v1_policy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
