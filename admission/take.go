@@ -21,17 +21,20 @@ type taking struct {
 	reserved bool
 	// tenants are those of its parts, made up where the pool does not know them.
 	tenants []*tenant
-	// asked is what the parts so far take, newcomers the tenants that become known by it.
-	asked     []askedTokens
+	// asked is what the parts so far take of each bucket, newcomers the tenants that
+	// become known by it.
+	asked     map[askedBucket]int64
 	newcomers []*tenant
 }
 
-// askedTokens is what is asked of one bucket, of the pool where tenant is nil.
-type askedTokens struct {
+// askedBucket is a bucket by its name, of the pool where tenant is nil.
+type askedBucket struct {
 	tenant *tenant
 	bucket string
-	tokens int64
 }
+
+// maxAsked bounds the sum that is asked of a bucket: none holds so much.
+const maxAsked = 2 * MaxTokens
 
 // weigh decides a Take, changing nothing. Parts that only watch come last: they stand
 // in no other's way.
@@ -42,6 +45,7 @@ func (s *State) weigh(op *Take, at Instant) *taking {
 		return k
 	}
 	k.result.Held = make([]*Shed, len(op.Parts))
+	k.asked = make(map[askedBucket]int64, len(op.Parts))
 	k.holder, k.reserved = s.reservation(k.pool, at)
 	for _, watches := range []bool{false, true} {
 		for i := range op.Parts {
@@ -101,32 +105,30 @@ func (k *taking) note(part *TakePart, t *tenant) {
 	if part.Tokens == 0 {
 		return
 	}
-	for i := range k.pool.buckets {
-		if b := &k.pool.buckets[i]; part.takes(b.bucketSpec) {
-			k.asked = append(k.asked, askedTokens{nil, b.name, b.charge(part.Tokens)})
+	add := func(spec *bucketSpec) {
+		if part.takes(spec) {
+			k.asked[askedOf(t, spec)] = min(k.before(t, spec)+spec.charge(part.Tokens), maxAsked)
 		}
 	}
+	for i := range k.pool.buckets {
+		add(k.pool.buckets[i].bucketSpec)
+	}
 	for _, spec := range t.share.buckets {
-		if part.takes(spec) {
-			k.asked = append(k.asked, askedTokens{t, spec.name, spec.charge(part.Tokens)})
-		}
+		add(spec)
 	}
 	if t.charged(part) && !t.resident() && t.strange() && !slices.Contains(k.newcomers, t) {
 		k.newcomers = append(k.newcomers, t)
 	}
 }
 
-// before counts what the parts so far take of a bucket, t's own if it has that scope.
-func (k *taking) before(t *tenant, spec *bucketSpec) (n int64) {
+// before returns what the parts so far take of a bucket, t's own if it has that scope.
+func (k *taking) before(t *tenant, spec *bucketSpec) int64 { return k.asked[askedOf(t, spec)] }
+
+func askedOf(t *tenant, spec *bucketSpec) askedBucket {
 	if spec.scope == ScopePool {
 		t = nil
 	}
-	for _, a := range k.asked {
-		if a.tenant == t && a.bucket == spec.name {
-			n = min(n+a.tokens, math.MaxInt64/4) // a sum that no bucket holds
-		}
-	}
-	return n
+	return askedBucket{t, spec.name}
 }
 
 // tenant returns the tenant of that id, the same each time.
