@@ -319,3 +319,25 @@ func TestDraining(t *testing.T) {
 		wantEnded(t, m, left, admitv1.Outcome_OUTCOME_FAILED)
 	})
 }
+
+// A sidecar that stops does not wait for longer than it may, whatever it still tries.
+func TestStoppingInTime(t *testing.T) {
+	onAMachine(t, Options{}, func(t *testing.T, m *machine) {
+		m.node.hook(func(context.Context, int, any) error { return status.Error(codes.Unavailable, "no quorum") })
+		w := m.worker()
+		told := make(chan error, 1)
+		go func() {
+			_, err := w.Acquire(t.Context(), work)
+			told <- err
+		}()
+		goes(time.Second)
+		began := time.Now()
+		m.stop()
+		if took := time.Since(began); took > 11*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if err := <-told; status.Code(err) != codes.Unavailable {
+			t.Errorf("the worker was told %v", err)
+		}
+	})
+}

@@ -62,6 +62,22 @@ func TestAStaleSocketIsReplaced(t *testing.T) {
 	}
 }
 
+// A socket of another kind is in use by who knows whom.
+func TestASocketOfAnotherKindStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sock")
+	other, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := listen("unix:"+path, 0o600); err == nil || !strings.Contains(err.Error(), "find out whether") {
+		t.Errorf("one in its place was told %v", err)
+	}
+	if _, err := os.Lstat(path); err != nil {
+		t.Errorf("it is gone: %v", err)
+	}
+}
+
 // A port is one of this machine alone, whatever its name.
 func TestAPortIsLoopback(t *testing.T) {
 	l, err := listen("127.0.0.1:0", 0)
