@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -258,6 +259,24 @@ func TestOtherServices(t *testing.T) {
 		}
 		if _, err := w.ReportDemand(t.Context(), &admitv1.ReportDemandRequest{Pool: "email", Tenant: "acme"}); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// Envoy's requests are passed on, once each: sent again they would take twice.
+func TestEnvoysRequests(t *testing.T) {
+	onAMachine(t, Options{}, func(t *testing.T, m *machine) {
+		first(m, refusal(codes.Unavailable, "NO_QUORUM", nil))
+		envoy := ratelimitv3.NewRateLimitServiceClient(m.worker())
+		if _, err := envoy.ShouldRateLimit(t.Context(), &ratelimitv3.RateLimitRequest{Domain: "email"}); status.Code(err) != codes.Unavailable {
+			t.Errorf("without a quorum Envoy was told %v", err)
+		}
+		resp, err := envoy.ShouldRateLimit(t.Context(), &ratelimitv3.RateLimitRequest{Domain: "email"})
+		if err != nil || resp.GetOverallCode() != ratelimitv3.RateLimitResponse_OVER_LIMIT {
+			t.Errorf("Envoy was told %v, %v", resp, err)
+		}
+		if got := seen[*ratelimitv3.RateLimitRequest](m.node); len(got) != 2 || got[0].GetDomain() != "email" {
+			t.Errorf("the node was asked %v", got)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/goleak"
@@ -242,6 +243,16 @@ func (f *fakeNode) WatchShedding(r *admitv1.WatchSheddingRequest, stream admitv1
 	return stream.Context().Err()
 }
 
+// fakeEnvoy answers Envoy's requests.
+type fakeEnvoy struct {
+	ratelimitv3.UnimplementedRateLimitServiceServer
+	f *fakeNode
+}
+
+func (fe fakeEnvoy) ShouldRateLimit(ctx context.Context, r *ratelimitv3.RateLimitRequest) (*ratelimitv3.RateLimitResponse, error) {
+	return &ratelimitv3.RateLimitResponse{OverallCode: ratelimitv3.RateLimitResponse_OVER_LIMIT}, fe.f.came(ctx, r)
+}
+
 // fakeSessions answers the calls of sessions as the node answers them by themselves.
 type fakeSessions struct {
 	admitv1alpha1.UnimplementedSessionServiceServer
@@ -341,6 +352,7 @@ func onALonelyMachine(t *testing.T, opts Options, test func(t *testing.T, m *mac
 		admitv1.RegisterDueWorkServiceServer(node, m.node)
 		admitv1.RegisterStatusServiceServer(node, m.node)
 		admitv1alpha1.RegisterSessionServiceServer(node, fakeSessions{f: m.node})
+		ratelimitv3.RegisterRateLimitServiceServer(node, fakeEnvoy{f: m.node})
 		grpc_health_v1.RegisterHealthServer(node, m.node.health)
 		up, err := client.Dial("passthrough:///node", client.WithSession(), client.WithTracing(noop.NewTracerProvider()),
 			client.WithDialOptions(grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {

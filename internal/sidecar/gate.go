@@ -75,9 +75,9 @@ func (g *gate) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServer
 	return err
 }
 
-// enter lets a call in. Health is always told.
+// enter lets a call in. Health is always told, and what is served.
 func (g *gate) enter(method string) (leave func(), err error) {
-	if !strings.HasPrefix(method, "/admit.") {
+	if strings.HasPrefix(method, "/grpc.") {
 		return func() {}, nil
 	}
 	most := g.most

@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -74,7 +75,9 @@ func New(up *client.Client, opts Options, log *slog.Logger, reg prometheus.Regis
 	answers := &admission{up: calls, table: s.table}
 	admitv1.RegisterAdmissionServiceServer(s.grpc, answers)
 	admitv1alpha1.RegisterSessionServiceServer(s.grpc, &sessions{gate: s.gate, admission: answers})
-	for _, desc := range []*grpc.ServiceDesc{&admitv1.DueWorkService_ServiceDesc, &admitv1.StatusService_ServiceDesc} {
+	for _, desc := range []*grpc.ServiceDesc{
+		&admitv1.DueWorkService_ServiceDesc, &admitv1.StatusService_ServiceDesc, &ratelimitv3.RateLimitService_ServiceDesc,
+	} {
 		passed, err := calls.pass(desc)
 		if err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -98,7 +99,7 @@ func repeatable(req any) bool {
 		return true
 	case *admitv1.NextDueRequest:
 		return r.GetRequestId() != ""
-	case *admitv1.RedriveRequest, *admitv1.PurgeDeadRequest:
+	case *admitv1.RedriveRequest, *admitv1.PurgeDeadRequest, *ratelimitv3.RateLimitRequest:
 		return false
 	}
 	return true
