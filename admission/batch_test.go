@@ -59,6 +59,17 @@ func TestBatchIsCut(t *testing.T) {
 	want(t, "no tokens", len(s.claimFor(9, inBatches).Claims), 0)
 }
 
+// A batch leaves the tokens that its lane must.
+func TestBatchLeavesTokens(t *testing.T) {
+	p := mailing(BatchPolicy{})
+	p.Buckets[1].Capacity = 4
+	p.Lanes = []LanePolicy{{Name: "high"}, {Name: "low", LeaveTokens: map[string]int64{"mails": 2}, Batch: BatchPolicy{Size: 3}}}
+	s := tell(t, p)
+	s.due("a", 1, 9)
+	want(t, "claims", len(s.claimFor(9, inBatches).Claims), 2)
+	want(t, "active and used", s.used(), "1 1 2")
+}
+
 // Each entry has its own end; the slot is free with the last.
 func TestPartsEndOneByOne(t *testing.T) {
 	s := tell(t, mailing(BatchPolicy{}))

@@ -42,18 +42,37 @@ func TestRequestIDsAreRememberedForTheWindow(t *testing.T) {
 	s.wait(memoryWindow - 1)
 	want(t, "replayed just inside the window", s.acquire(ask).Replayed, true)
 	other := *ask
-	other.Cost = 2
-	r := s.do(&other)[0].(*AcquireResult)
-	if r.Err == nil || r.Err.Reason != RequestMismatch {
-		t.Errorf("another request under the id: %+v, want a mismatch", r)
-	}
-	other = *ask
 	other.Tenant = "b"
 	want(t, "another tenant's same id is another one", s.acquire(&other).Replayed, false)
 	s.wait(1)
 	second := s.acquire(ask)
 	want(t, "replayed after the window", second.Replayed, false)
 	want(t, "a new token", second.Permit.Token != first.Permit.Token, true)
+}
+
+// Under the id of a request nothing else can be asked.
+func TestAnIDIsOneRequest(t *testing.T) {
+	for name, differ := range map[string]func(*Acquire){
+		"category":   func(a *Acquire) { a.Category = "c" },
+		"cost":       func(a *Acquire) { a.Cost = 2 },
+		"ttl":        func(a *Acquire) { a.TTL = time.Hour },
+		"worker_id":  func(a *Acquire) { a.WorkerID = "w" },
+		"lock_key":   func(a *Acquire) { a.LockKey = "k" },
+		"dedupe_key": func(a *Acquire) { a.DedupeKey = "k" },
+		"rate_only":  func(a *Acquire) { a.RateOnly = true },
+		"settle":     func(a *Acquire) { a.Settle = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tell(t, PoolPolicy{Categories: map[string]string{"c": "l"}, Lanes: []LanePolicy{{Name: "l"}}})
+			ask := Acquire{Pool: "p", Tenant: "a", Cost: 1, RequestID: "id", TTL: time.Minute}
+			s.acquire(&ask)
+			differ(&ask)
+			r := s.do(&ask)[0].(*AcquireResult)
+			if r.Err == nil || r.Err.Reason != RequestMismatch {
+				t.Errorf("another request under the id: %+v, want a mismatch", r)
+			}
+		})
+	}
 }
 
 // A replay tells what has become of the permit since.

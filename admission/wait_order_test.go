@@ -70,6 +70,19 @@ func TestWaitersGoFirstOfTheirTenant(t *testing.T) {
 	want(t, "who asks now is shed", results[3].(*AcquireResult).Decision.Shed != nil, true)
 }
 
+// Who asks for less than there is does not pass one of his tenant who waits for more of
+// the same tokens.
+func TestWhoNeedsLessDoesNotPassHisTenantsWaiter(t *testing.T) {
+	s := tell(t, PoolPolicy{Buckets: perSecond(ScopeTenant, 3)})
+	s.acquire(&Acquire{Pool: "p", Tenant: "a", Cost: 2})
+	s.acquire(inLineFor("a", 3))
+	shed := s.ask("a").Shed
+	if shed == nil || shed.Reason != TenantRate {
+		t.Errorf("behind a waiter: %+v, want a wait for tokens of the tenant", shed)
+	}
+	s.granted("b")
+}
+
 // Waits that end in one entry are told what held them till then, though it may be one
 // that ends with them.
 func TestWaitsThatEndTogetherAreToldWhatHeldThem(t *testing.T) {
