@@ -125,6 +125,23 @@ func TestWhoLooksInIsToldWhatCameOfHisPlace(t *testing.T) {
 	}
 }
 
+// Who comes back to his place before that of another goes before him at the lock, too.
+func TestWhoComesBackHasHisPlaceAtTheLock(t *testing.T) {
+	s := tell(t, PoolPolicy{MaxActive: 1})
+	holder := s.granted("x")
+	ask := func(id string) *Acquire {
+		return &Acquire{Pool: "p", Tenant: "a", Cost: 1, MaxWait: time.Minute, RequestID: id, LockKey: "k"}
+	}
+	first := s.acquire(ask("first"))
+	s.acquire(ask("second"))
+	s.do(Detach{Waiter: first.Waiter})
+	want(t, "the place that is kept", s.acquire(ask("first")).Waiter, first.Waiter)
+	s.release(holder.Token)
+	if ends := s.Ended(); len(ends) != 1 || ends[0].Waiter != first.Waiter {
+		t.Errorf("waits that ended: %+v, want the first", ends)
+	}
+}
+
 // A grant that frees its lock at once lets in who waits for it in a higher lane within
 // the same entry: its wait may end with it.
 func TestALockFreedBelowIsTakenAboveAtOnce(t *testing.T) {
