@@ -224,3 +224,14 @@ func TestATakeKeepsTheLaws(t *testing.T) {
 	s.do(Pause{Pool: "p", Kind: TargetTenant, Name: "a"})
 	want(t, "a paused tenant", s.taken(part("a", 1, "each")).Held[0].Reason, Paused)
 }
+
+// Who brings more new tenants at once than come in within a second is told of no time: it
+// would never come.
+func TestTooManyNewTenantsAtOnceAreToldNoTime(t *testing.T) {
+	s := tell(t, PoolPolicy{Buckets: perSecond(ScopeTenant, 9), Limits: LimitsPolicy{NewTenantsPerSecond: 2}})
+	part := func(tenant string) TakePart { return TakePart{Tenant: tenant, Buckets: []string{"rate"}, Tokens: 1} }
+	held := s.do(&Take{Pool: "p", Parts: []TakePart{part("a"), part("b"), part("c")}})[0].(*TakeResult).Held
+	if h := held[2]; h == nil || h.Reason != Cardinality || h.RetryAfter != Absent {
+		t.Errorf("the third: %+v, want CARDINALITY without a time", h)
+	}
+}
