@@ -9,8 +9,8 @@ import "slices"
 // releases and renewals, the permits that expire, what is scheduled, then what is
 // asked for, in fair order, then the waits that end, and at last what takes tokens
 // and no turn. So holders are favoured, and what they free is given out in the same
-// entry. All operations of an entry are concurrent to
-// their callers: any order among them is one they could have seen.
+// entry. All operations of an entry are concurrent to their callers: any order among
+// them is one they could have seen.
 func (s *State) Apply(e Entry) []Result {
 	results := make([]Result, len(e.Ops))
 	s.advance(&e)

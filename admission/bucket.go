@@ -90,7 +90,7 @@ func (b *bucketState) readyAt(spec *bucketSpec, n, leave int64) Instant {
 
 // refilledAt returns the same of a bucket that may be blocked: it refills.
 func (b *bucketState) refilledAt(spec *bucketSpec, n, leave int64) Instant {
-	if b.pausedByHand {
+	if b.pausedByHand || n > spec.capacity-leave { // it never holds that
 		return never
 	}
 	short := b.used + n + leave - spec.capacity

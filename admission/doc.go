@@ -16,8 +16,9 @@
 // then one dispatch for each pool (dispatch.go) answers what is asked for, in one
 // order: Acquires (acquire.go), those that wait in line (waiter.go), and the due
 // entries that NextDue calls have room for (poll.go). Then the waits end whose
-// time is up, and at last tokens are taken by what takes no turn (take.go). An Acquire that may wait is answered by the entry that ends its
-// wait: see State.Ended.
+// time is up, and at last tokens are taken by what takes no turn (take.go). An
+// Acquire that may wait is answered by the entry that ends its wait: see
+// State.Ended.
 //
 // # The model
 //

@@ -229,9 +229,8 @@ func TestATakeKeepsTheLaws(t *testing.T) {
 // would never come.
 func TestTooManyNewTenantsAtOnceAreToldNoTime(t *testing.T) {
 	s := tell(t, PoolPolicy{Buckets: perSecond(ScopeTenant, 9), Limits: LimitsPolicy{NewTenantsPerSecond: 2}})
-	part := func(tenant string) TakePart { return TakePart{Tenant: tenant, Buckets: []string{"rate"}, Tokens: 1} }
-	held := s.do(&Take{Pool: "p", Parts: []TakePart{part("a"), part("b"), part("c")}})[0].(*TakeResult).Held
-	if h := held[2]; h == nil || h.Reason != Cardinality || h.RetryAfter != Absent {
+	r := s.taken(part("a", 1, "rate"), part("b", 1, "rate"), part("c", 1, "rate"))
+	if h := r.Held[2]; h == nil || h.Reason != Cardinality || h.RetryAfter != Absent {
 		t.Errorf("the third: %+v, want CARDINALITY without a time", h)
 	}
 }

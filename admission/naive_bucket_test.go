@@ -168,7 +168,7 @@ func (b *naiveBucket) forgottenAt(terms naiveTerms, at admission.Instant) (when 
 // wait is the least time after which as many tokens as asked for can be taken
 // and the reserve stays, or Absent if time alone does not do it.
 func (b *naiveBucket) wait(terms naiveTerms, at admission.Instant, asked, reserve int64) time.Duration {
-	if b.byHand {
+	if b.byHand || asked+reserve > terms.capacity {
 		return admission.Absent
 	}
 	pause := max(0, b.pausedUntil.Sub(at))

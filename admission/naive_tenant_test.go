@@ -188,9 +188,6 @@ func (n *naive) closedBeside(p *naivePool, tenant, lane string, others int64) []
 	}
 	terms := p.newcomerTerms()
 	add("limits.new_tenants_per_second", terms.capacity, p.newcomers.used(terms, n.t)+others, func(reserve int64) time.Duration {
-		if 1+others+reserve > terms.capacity {
-			return admission.Absent
-		}
 		return p.newcomers.wait(terms, n.t, 1+others, reserve)
 	})
 	return all

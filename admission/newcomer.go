@@ -59,11 +59,7 @@ func (t *tenant) closedBeside(others int64, l *lane, now Instant) (doors []close
 	spec, b := p.newcomers, p.newTenants.settled(p.newcomers, now)
 	limit := l.memory(spec.name, ScopePool, spec.capacity, b.used+others)
 	if b.refusal(spec, 1+others, limit.Reserve, Cardinality, now) != ReasonNone {
-		opens := b.readyAt(spec, 1+others, limit.Reserve)
-		if 1+others > spec.capacity-limit.Reserve { // there is never room for so many at once
-			opens = never
-		}
-		doors = append(doors, closedDoor{limit, opens})
+		doors = append(doors, closedDoor{limit, b.readyAt(spec, 1+others, limit.Reserve)})
 	}
 	return doors
 }
