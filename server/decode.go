@@ -48,11 +48,15 @@ var answered = []string{"admit.", "envoy.service.ratelimit."}
 // Unmarshal marks messages instead of failing.
 func (c markingCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	err := c.CodecV2.Unmarshal(data, v)
-	m, ok := v.(proto.Message)
-	ours := func(prefix string) bool {
-		return strings.HasPrefix(string(m.ProtoReflect().Descriptor().FullName()), prefix)
+	if err == nil {
+		return nil
 	}
-	if err == nil || !ok || !slices.ContainsFunc(answered, ours) {
+	m, ok := v.(proto.Message)
+	if !ok {
+		return err
+	}
+	name := string(m.ProtoReflect().Descriptor().FullName())
+	if !slices.ContainsFunc(answered, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 		return err
 	}
 	proto.Reset(m)

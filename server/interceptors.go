@@ -9,6 +9,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
+
+	"github.com/admitd/admit/internal/repeat"
 )
 
 // around goes round each handler: metrics and the log see every call as its caller
@@ -41,7 +43,7 @@ func (a *around) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		resp, err = a.router.route(ctx, req, info.FullMethod, handler)
 	}
 	if err != nil {
-		resp, err = nil, statusError(err, retrySafe(req))
+		resp, err = nil, statusError(err, repeat.Safe(req))
 	}
 	endCall(span, resp, err)
 	counts.ended(began, a.log.ended(ctx, info.FullMethod, began, err))
@@ -85,7 +87,7 @@ func aroundForwarded(log *slog.Logger, traces *traces) grpc.UnaryServerIntercept
 			resp, err = answer(ctx, req, handler)
 		}
 		if err != nil {
-			resp, err = nil, statusError(err, retrySafe(req))
+			resp, err = nil, statusError(err, repeat.Safe(req))
 		}
 		endCall(span, resp, err)
 		calls.ended(ctx, info.FullMethod, began, err)

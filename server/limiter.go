@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -188,3 +189,27 @@ func (t *ticket) leave() {
 		t.limiter.busy.Add(-1)
 	}
 }
+
+// origin is the other side of a connection, with the calls that it has under way.
+type origin struct {
+	net.Addr
+	open atomic.Int64
+}
+
+// countedListener has connections come from origins.
+type countedListener struct{ net.Listener }
+
+func (l countedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &countedConn{conn, &origin{Addr: conn.RemoteAddr()}}, nil
+}
+
+type countedConn struct {
+	net.Conn
+	from *origin
+}
+
+func (c *countedConn) RemoteAddr() net.Addr { return c.from }

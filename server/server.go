@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/admitd/admit/internal/hangup"
 	forwardv1 "github.com/admitd/admit/proto/admit/forward/v1"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
@@ -53,7 +54,7 @@ type Server struct {
 	drain       *drain
 	router      *router
 	past        *laneHistory
-	connections *connections
+	connections hangup.Connections
 
 	// For calls over HTTP.
 	api       *dispatcher
@@ -99,10 +100,7 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	g := grpc.NewServer(slices.Concat(transportLimits(), encryption(opts.TLS), around.options(),
 		[]grpc.ServerOption{grpc.InTapHandle(limiter.enter)})...)
 	api, reads := newDispatcher(g, limiter, log, traces), reads{store, router}
-	s := &Server{
-		grpc: g, drain: drain, router: router, past: past, connections: &connections{open: make(map[*accepted]struct{})},
-		api: api, around: around, httpCalls: overHTTP,
-	}
+	s := &Server{grpc: g, drain: drain, router: router, past: past, api: api, around: around, httpCalls: overHTTP}
 	admitv1.RegisterAdmissionServiceServer(api, &admissionService{store: store, metrics: decisions, drain: drain})
 	admitv1alpha1.RegisterSessionServiceServer(api, &sessionService{
 		store: store, router: router, metrics: decisions, counts: sessions, drain: drain, log: log, debug: debug,
@@ -162,7 +160,7 @@ func register(reg prometheus.Registerer, collectors ...prometheus.Collector) err
 // Serve answers calls on l until Stop, which may have come before, and then returns nil. It
 // closes l.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.grpc.Serve(countedListener{l, s.connections}); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+	if err := s.grpc.Serve(countedListener{s.connections.Of(l)}); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serve gRPC on %s: %w", l.Addr(), err)
 	}
 	return nil
@@ -178,9 +176,9 @@ func (s *Server) SetNotServing() { s.health.shutDown() }
 func (s *Server) Stop(ctx context.Context) {
 	s.health.shutDown()
 	s.drain.begin()
-	s.connections.hangUp()
+	s.connections.Silent()
 	cut := context.AfterFunc(ctx, func() {
-		s.connections.cut()
+		s.connections.All()
 		s.grpc.Stop()
 	})
 	s.grpc.GracefulStop()

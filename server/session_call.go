@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/admitd/admit/admission"
+	"github.com/admitd/admit/internal/repeat"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 	"github.com/admitd/admit/raftstore"
@@ -151,7 +152,7 @@ func (c *sessionCall) answer() *admitv1alpha1.SessionAnswer {
 	}
 	method, req := c.request()
 	if err != nil {
-		err = statusError(err, retrySafe(req))
+		err = statusError(err, repeat.Safe(req))
 		out.Outcome = &admitv1alpha1.SessionAnswer_Failure{Failure: writeStatus(err)}
 	}
 	endCall(c.span, payload(out), err)

@@ -151,33 +151,3 @@ func TestManyViolationsAreCutToAHeader(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
-
-func TestRetrySafe(t *testing.T) {
-	one := int64(1)
-	for _, c := range []struct {
-		req  proto.Message
-		want bool
-	}{
-		{&admitv1.AcquireRequest{}, false},
-		{&admitv1.AcquireRequest{RequestId: "r"}, true},
-		{&admitv1.AcquireRequest{DryRun: true}, true},
-		{&admitv1.ReportDemandRequest{}, true},
-		{&admitv1.BatchAcquireRequest{Requests: []*admitv1.AcquireRequest{{RequestId: "r"}, {}}}, false},
-		{&admitv1.BatchAcquireRequest{Requests: []*admitv1.AcquireRequest{{RequestId: "r"}, {RequestId: "s"}}}, true},
-		{&admitv1.NextDueRequest{}, false},
-		{&admitv1.NextDueRequest{RequestId: "r"}, true},
-		{&admitv1.RenewRequest{}, true},
-		{&admitv1.ReleaseRequest{}, true},
-		{&admitv1.ScheduleRequest{}, true},
-		{&admitv1.UnscheduleRequest{}, true},
-		{&admitv1.RedriveRequest{}, false},
-		{&admitv1.PurgeDeadRequest{}, false},
-		{&admitv1.PauseRequest{}, true},
-		{&admitv1.ApplyPolicyRequest{}, false},
-		{&admitv1.ApplyPolicyRequest{ExpectedRevision: &one}, true},
-	} {
-		if got := retrySafe(c.req); got != c.want {
-			t.Errorf("%T{%v}: got %v", c.req, c.req, got)
-		}
-	}
-}

@@ -53,6 +53,9 @@ var layers = []layer{
 	{pkg: "./internal/certs", why: leafWhy},
 	{pkg: "./internal/tokens", why: leafWhy},
 	{pkg: "./internal/localaddr", why: leafWhy},
+	{pkg: "./internal/hangup", why: leafWhy},
+	{pkg: "./internal/repeat", why: "it knows the API's requests, and not who answers them",
+		may: []string{"./proto/admit/v1"}},
 	{pkg: "./internal/logline", why: "it writes the core's entries as text, and no more",
 		may: []string{"./admission"}},
 	{pkg: "./internal/tracing", why: leafWhy},
@@ -100,10 +103,10 @@ var layers = []layer{
 		}},
 
 	{pkg: "./server/...", why: "handlers check, convert, call the store once and convert back",
-		may: []string{"./admission", "./raftstore", "./internal/policy", "./internal/descriptor", "./proto/admit/v1", "./proto/admit/v1alpha1", "./proto/admit/forward/v1", "./internal/clock", "./internal/localaddr"}},
+		may: []string{"./admission", "./raftstore", "./internal/policy", "./internal/descriptor", "./proto/admit/v1", "./proto/admit/v1alpha1", "./proto/admit/forward/v1", "./internal/clock", "./internal/localaddr", "./internal/hangup", "./internal/repeat"}},
 
 	{pkg: "./internal/sidecar", why: "a sidecar is a client that serves others: it decides nothing",
-		may: []string{"./client", "./proto/admit/v1", "./proto/admit/v1alpha1"},
+		may: []string{"./client", "./proto/admit/v1", "./proto/admit/v1alpha1", "./internal/hangup", "./internal/repeat"},
 		tests: []string{
 			"./internal/node", "./internal/config", "./internal/certs", "./internal/tokens", // to run beside a real node
 		},

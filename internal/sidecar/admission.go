@@ -47,8 +47,9 @@ func (a *admission) BatchAcquire(ctx context.Context, in *admitv1.BatchAcquireRe
 	}
 	for i, r := range resp.GetResults() {
 		if i < len(in.GetRequests()) {
-			own := in.GetRequests()[i].GetRequestId() != ""
-			places.take(ctx, r.GetResponse().GetDecision().GetPermit(), asked, own)
+			req := in.GetRequests()[i]
+			from := since(asked, req.GetMaxWait().AsDuration())
+			places.take(ctx, r.GetResponse().GetDecision().GetPermit(), from, req.GetRequestId() != "")
 		}
 	}
 	return resp, nil

@@ -26,6 +26,7 @@
 //
 // sidecar.go puts the parts together; gate.go and status.go are round each call;
 // admission.go answers AdmissionService by way of upstream.go, session.go the same calls on
-// a worker's session, passed.go the other services. table.go knows who holds what, keeper.go renews and gives back. run.go is the
-// process: its listener, its HTTP side and their order.
+// a worker's session, passed.go the other services. table.go knows who holds what,
+// keeper.go renews and gives back. run.go is the process: its listener, its HTTP side and
+// their order.
 package sidecar

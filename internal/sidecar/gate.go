@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/admitd/admit/internal/repeat"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 )
@@ -48,7 +49,7 @@ func (g *gate) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h
 		leave()
 	}
 	if err != nil {
-		resp, err = nil, told(ctx, err, repeatable(req))
+		resp, err = nil, told(ctx, err, repeat.Safe(req))
 	}
 	g.metrics.ended(info.FullMethod, began, err)
 	return resp, err

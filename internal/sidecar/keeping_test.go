@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -340,4 +341,29 @@ func TestStoppingInTime(t *testing.T) {
 			t.Errorf("the worker was told %v", err)
 		}
 	})
+}
+
+// A stop waits for no connection that has yet to say who it is: not at all for one that
+// says nothing, and for one that has begun to no longer than for calls.
+func TestStopWaitsForNoGreeting(t *testing.T) {
+	for says, longest := range map[string]time.Duration{"": 0, "PRI * HT": time.Second} {
+		onAMachine(t, Options{}, func(t *testing.T, m *machine) {
+			c, err := m.listener.DialContext(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := c.Write([]byte(says)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			began := time.Now()
+			m.server.Stop(ctx)
+			if took := time.Since(began); took > longest {
+				t.Errorf("beside one that says %q a stop takes %s, want at most %s", says, took, longest)
+			}
+		})
+	}
 }

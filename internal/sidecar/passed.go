@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/admitd/admit/internal/repeat"
 )
 
 // pass returns a service whose calls are passed on as they are. Those that only read, or
@@ -61,7 +63,7 @@ func (m *passedMethod) unary(srv any, ctx context.Context, decode func(any) erro
 	}
 	return around(ctx, in, &grpc.UnaryServerInfo{Server: srv, FullMethod: m.full}, func(ctx context.Context, in any) (any, error) {
 		out := m.out.New().Interface()
-		err := m.up.send(ctx, 0, repeatable(in), func(ctx context.Context, _ time.Duration) error {
+		err := m.up.send(ctx, 0, repeat.Safe(in), func(ctx context.Context, _ time.Duration) error {
 			proto.Reset(out) // of a try before
 			return m.up.client.Conn().Invoke(ctx, m.full, in, out)
 		})

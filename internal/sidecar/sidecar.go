@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/admitd/admit/client"
+	"github.com/admitd/admit/internal/hangup"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 )
@@ -51,6 +52,7 @@ type Server struct {
 	table  *table
 	keeper *keeper
 	health *healthReporter
+	open   hangup.Connections
 }
 
 // New returns a sidecar that asks the cluster through up, which is to be a client with a
@@ -97,7 +99,7 @@ func New(up *client.Client, opts Options, log *slog.Logger, reg prometheus.Regis
 
 // Serve answers calls on l until Stop, and then returns nil. It closes l.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.grpc.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) { // before it had begun
+	if err := s.grpc.Serve(s.open.Of(l)); err != nil && !errors.Is(err, grpc.ErrServerStopped) { // before it had begun
 		return fmt.Errorf("serve gRPC on %s: %w", l.Addr(), err)
 	}
 	return nil
@@ -114,8 +116,10 @@ func (s *Server) Stop(ctx context.Context) {
 	s.health.shutDown()
 	s.table.freeze()
 	s.gate.close()
+	s.open.Silent()
 	inTime := context.AfterFunc(ctx, func() {
 		s.gate.cut()
+		s.open.All()
 		s.grpc.Stop()
 	})
 	s.grpc.GracefulStop()

@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
-
-	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
 // The reasons of admit.v1.ErrorReason that mean something here.
@@ -83,27 +80,6 @@ func reasonOf(err error) string {
 }
 
 func isCancelled(err error) bool { return status.Code(err) == codes.Canceled }
-
-// repeatable says whether a request that a worker sends again has the effect of one, as
-// the API says: all but these name what they change.
-func repeatable(req any) bool {
-	switch r := req.(type) {
-	case *admitv1.AcquireRequest:
-		return r.GetRequestId() != "" || r.GetDryRun()
-	case *admitv1.BatchAcquireRequest:
-		for _, item := range r.GetRequests() {
-			if !repeatable(item) {
-				return false
-			}
-		}
-		return true
-	case *admitv1.NextDueRequest:
-		return r.GetRequestId() != ""
-	case *admitv1.RedriveRequest, *admitv1.PurgeDeadRequest, *ratelimitv3.RateLimitRequest:
-		return false
-	}
-	return true
-}
 
 // codeOf is a call's end as metrics name it.
 func codeOf(err error) string {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/admitd/admit/client"
+	"github.com/admitd/admit/internal/repeat"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
@@ -34,7 +35,7 @@ func (u *upstream) acquire(ctx context.Context, in *admitv1.AcquireRequest) (res
 		in = named(in)
 		tell(ctx, in.GetRequestId())
 	}
-	err = u.send(asking, wait, repeatable(in), func(ctx context.Context, left time.Duration) (err error) {
+	err = u.send(asking, wait, repeat.Safe(in), func(ctx context.Context, left time.Duration) (err error) {
 		req := in
 		if wait > 0 {
 			req = proto.CloneOf(in) // a try that was given up may still be sent
@@ -58,7 +59,7 @@ func (u *upstream) batchAcquire(ctx context.Context, in *admitv1.BatchAcquireReq
 	}
 	asking, end := u.during(ctx, wait)
 	defer end()
-	err = u.send(asking, wait, repeatable(all), func(ctx context.Context, left time.Duration) (err error) {
+	err = u.send(asking, wait, repeat.Safe(all), func(ctx context.Context, left time.Duration) (err error) {
 		req := all
 		if wait > 0 {
 			req = proto.CloneOf(all)

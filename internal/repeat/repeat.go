@@ -1,4 +1,5 @@
-package server
+// Package repeat says which of the API's requests may be sent again.
+package repeat
 
 import (
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -6,20 +7,19 @@ import (
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
-// retrySafe says whether sending a request again has the effect of sending it
-// once. Acquire and NextDue need a request_id for it. Renew and Release name their
+// Safe says whether sending a request again has the effect of sending it once. Acquire and NextDue need a request_id for it. Renew and Release name their
 // permit; Schedule and Unschedule their keys; Pause and Resume a state that is the
 // same twice, and so does ReportDemand. A policy may be applied again only over the
 // revision that it was meant to replace, else it could undo another's in between.
 // Members come and go by their ids. Redrive and PurgeDead take up to a limit each
 // time, and Envoy's requests their hits. All others only read, and so does a dry run.
-func retrySafe(req any) bool {
+func Safe(req any) bool {
 	switch r := req.(type) {
 	case *admitv1.AcquireRequest:
 		return r.GetRequestId() != "" || r.GetDryRun()
 	case *admitv1.BatchAcquireRequest:
 		for _, item := range r.GetRequests() {
-			if !retrySafe(item) {
+			if !Safe(item) {
 				return false
 			}
 		}
