@@ -121,7 +121,7 @@ func (m *importer) shield(above []*configured, d, broader *configured, own []map
 		if match[d.key] = openValue(d.value); len(match) <= len(above) {
 			continue // it has the key twice
 		}
-		if slices.ContainsFunc(own, func(o map[string]string) bool { return covers(o, match) }) {
+		if slices.ContainsFunc(own, func(o map[string]string) bool { return policy.Covers(o, match) }) {
 			continue
 		}
 		own = append(own, match)
@@ -129,21 +129,6 @@ func (m *importer) shield(above []*configured, d, broader *configured, own []map
 			Name: m.name(pathName(append(slices.Clone(above), d)) + ".open"), Match: match, Unlimited: true,
 		})
 	}
-}
-
-// covers says whether the one match takes all that the other does.
-func covers(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for key, other := range b {
-		own, ok := a[key]
-		prefix, open := strings.CutSuffix(own, "*")
-		if !ok || own != other && !(open && strings.HasPrefix(other, prefix)) {
-			return false
-		}
-	}
-	return true
 }
 
 func openValue(v string) string {

@@ -14,7 +14,7 @@ func (l *linter) envoy() {
 		r := &l.pool.Envoy[i]
 		at := fmt.Sprintf("%s.envoy.rules[%d]", l.at, i)
 		for j := range l.pool.Envoy[:i] {
-			if covers(&l.pool.Envoy[j], r) {
+			if Covers(l.pool.Envoy[j].Match, r.Match) {
 				l.say(at, fmt.Sprintf("never reached: rule %q before it matches all that it does", l.pool.Envoy[j].Name))
 				break
 			}
@@ -22,17 +22,20 @@ func (l *linter) envoy() {
 		if r.Shadow {
 			l.say(at+".shadow", "the rule only watches: what it would refuse is let through")
 		}
-		if r.Tenant != "" && !strings.Contains(r.Tenant, "{") && strings.Contains(strings.Join(values(r), ""), "*") && l.ofTenant(r) {
+		if r.Tenant != "" && !strings.Contains(r.Tenant, "{") && matchesMany(r) && l.ofTenant(r) {
 			l.say(at+".tenant", "all values that match share the buckets of one tenant")
 		}
 	}
 }
 
-func values(r *admission.EnvoyRule) (all []string) {
+// matchesMany says whether descriptors of different values match the rule.
+func matchesMany(r *admission.EnvoyRule) bool {
 	for _, v := range r.Match {
-		all = append(all, v)
+		if strings.HasSuffix(v, "*") {
+			return true
+		}
 	}
-	return all
+	return false
 }
 
 func (l *linter) ofTenant(r *admission.EnvoyRule) bool {
@@ -46,13 +49,14 @@ func (l *linter) ofTenant(r *admission.EnvoyRule) bool {
 	return false
 }
 
-// covers says whether the one rule matches all that the other does.
-func covers(a, b *admission.EnvoyRule) bool {
-	if len(a.Match) != len(b.Match) {
+// Covers says whether a rule for Envoy with the one match matches all that one with the
+// other does.
+func Covers(a, b map[string]string) bool {
+	if len(a) != len(b) {
 		return false
 	}
-	for key, other := range b.Match {
-		own, ok := a.Match[key]
+	for key, other := range b {
+		own, ok := a[key]
 		prefix, open := strings.CutSuffix(own, "*")
 		if !ok || own != other && !(open && strings.HasPrefix(other, prefix)) {
 			return false
