@@ -31,8 +31,8 @@ type Client struct {
 // Dial returns a client of the nodes at addr: `host:port`, or several of one cluster
 // parted by commas. Any will do for a start; calls then go to the one that leads, and
 // to another where that is lost. Any other target of gRPC is dialled as it is, such as
-// unix:PATH, where a sidecar may be. Dial
-// does not wait for a connection: calls do. Close the client when done.
+// unix:PATH, where a sidecar may be. Dial does not wait for a connection: calls do.
+// Close the client when done.
 func Dial(addr string, opts ...Option) (*Client, error) {
 	cfg := config{retryFor: defaultRetryFor}
 	for _, o := range opts {
