@@ -32,7 +32,8 @@ func (c *census) checkParts(fences map[int64]bool) (claimed int) {
 // checkLingering checks which demands wait for a whole batch, and until when.
 func (c *census) checkLingering() {
 	lingering := map[*pool]int{}
-	c.demands.Scan(func(row *demandRow) bool {
+	c.demands.Scan(func(i demandItem) bool {
+		row := i.row
 		if row.lingers == 0 {
 			return true
 		}
@@ -41,7 +42,7 @@ func (c *census) checkLingering() {
 		lingering[d.tenant.pool]++
 		_, ok := d.tenant.pool.lingering.Get(lingerEnd{d.row.lingers, d})
 		c.equal(where+" will stop waiting for a batch", ok, true)
-		oldest, any := d.oldestDue(c.State, false)
+		oldest, any := d.oldestDue()
 		c.equal(where+" waits for its oldest", any && d.row.lingers == oldest.Add(d.lane.batch.Linger), true)
 		c.equal(where+" has no whole batch", d.due < d.lane.batch.Size, true)
 		return true

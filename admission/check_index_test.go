@@ -32,8 +32,8 @@ func (c *census) checkQueues() {
 			continue
 		}
 		ready++
-		row, ok := c.dueQueues.Get(q.row)
-		c.equal(where+" has its row", ok && row == q.row, true)
+		found, ok := c.dueQueues.Get(q.row.item())
+		c.equal(where+" has its row", ok && found.row == q.row, true)
 		c.checkReady(where, q, inLine, anyInLine)
 		if q.sleeps.queue != nil {
 			ripening[d.lane]++
@@ -57,7 +57,6 @@ func (c *census) checkQueues() {
 // checkRoutes checks that a route is headed by the first of its queues that may
 // be served, and that one of those keeps its turn.
 func (c *census) checkRoutes(queues map[*route]int) {
-	heads := 0
 	c.turning = map[*demand]int{}
 	for key, r := range c.routes.rows {
 		where := fmt.Sprintf("route %s/%s/%q", r.demand.tenant.id, r.demand.lane.name, r.name)
@@ -68,30 +67,27 @@ func (c *census) checkRoutes(queues map[*route]int) {
 		c.equal(where+" ready queues", len(r.ready), len(offered))
 		c.equal(where+" is in a ring", r.next != nil, len(offered) > 0)
 		if len(offered) == 0 {
-			c.equal(where+" has no head and no turn", r.headed == head{} && r.turns == nil, true)
+			c.equal(where+" has no head and no turn", r.headed == place{} && r.turns == nil, true)
 			continue
 		}
-		heads++
 		c.turning[r.demand]++
 		first := slices.MinFunc(offered, func(a, b *queue) int { return a.headed.compare(b.headed) })
 		c.equal(where+" serves the first", r.ready[0] == first, true)
-		c.equal(where+" is headed by", r.headed, head{r.demand.num, false, first.headed})
-		_, ok := c.heads.Get(r.headed)
-		c.equal(where+" is in heads", ok, true)
+		c.equal(where+" is headed by", r.headed, first.headed)
+		c.equal(where+" is in heads", r.demand.heads[r.top] == r, true)
+		c.equal(where+" is no older than the first of heads", r.headed.compare(r.demand.heads[0].headed) >= 0, true)
 		for _, q := range offered {
 			c.equal(where+" has its ready queues in place", r.ready[q.at] == q, true)
 			c.equal(where+" has one turn", q.row.turn != 0, q == r.turns)
 		}
 	}
 	for d, parked := range c.parked {
-		heads += len(parked)
 		for _, q := range parked {
 			c.equal(q.group+" is parked without a turn", q.row.turn, uint64(0))
-			_, ok := c.heads.Get(head{d.num, true, q.headed})
-			c.equal(q.group+" is in heads", ok, true)
+			c.equal(q.group+" is in its place", d.parked[q.at] == q, true)
+			c.equal(q.group+" is no older than the first", q.headed.compare(d.parked[0].headed) >= 0, true)
 		}
 	}
-	c.equal("heads", c.heads.Len(), heads)
 }
 
 // soonest returns when something in line from first on, or delayed, is due.
@@ -168,7 +164,8 @@ func (c *census) checkGroups() {
 
 // checkDemands checks each demand's ring, counts and seat.
 func (c *census) checkDemands() {
-	c.demands.Scan(func(row *demandRow) bool {
+	c.demands.Scan(func(i demandItem) bool {
+		row := i.row
 		d := row.demand
 		where := "demand " + d.tenant.id + "/" + d.lane.name
 		turn, n, due := uint64(0), 0, int64(0)
@@ -191,7 +188,8 @@ func (c *census) checkDemands() {
 			parked += q.ripe
 		}
 		c.equal(where+" due of paused groups", d.parkedDue, parked)
-		c.equal(where+" ready queues of paused groups", d.parked, len(c.parked[d]))
+		c.equal(where+" ready queues of paused groups", len(d.parked), len(c.parked[d]))
+		c.equal(where+" heads", len(d.heads), c.turning[d])
 		c.checkSeat(where, d)
 		return true
 	})
@@ -225,7 +223,7 @@ func (c *census) checkSeat(where string, d *demand) {
 	}
 	c.equal(where+" stands", d.row.standing, c.standingOf(d))
 	if d.row.seats[fromEntries].seat.ordered() {
-		oldest, _ := d.oldestDue(c.State, false)
+		oldest, _ := d.oldestDue()
 		c.equal(where+" oldest due entry", oldest, c.firstInRing(d))
 	}
 	if d.row.standing.listed.demand != nil {
@@ -320,8 +318,8 @@ func (c *census) checkTenants(p *pool) {
 	mostEntries, mostWaiting := int64(0), int64(0)
 	for id, t := range p.tenants.rows {
 		where := "tenant " + p.name + "/" + id
-		row, ok := c.tenants.Get(t.row)
-		c.equal(where+" is known", ok && row == t.row && t.id == id && t.pool == p, true)
+		found, ok := c.tenants.Get(tenantItem{num: t.num})
+		c.equal(where+" is known", ok && found.row == t.row && t.id == id && t.pool == p, true)
 		c.equal(where+" share", *t.share, *p.shareOf(id))
 		named, ok := p.named.Get(t)
 		c.equal(where+" is named", ok && named == t, true)
@@ -343,7 +341,7 @@ func (c *census) checkTenants(p *pool) {
 		c.equal(where+" wants", t.wanting, wants)
 		if wants > 0 {
 			wanting++
-			_, ok := p.wanting.Get(t)
+			_, ok := p.wanting.Get(t.wish())
 			c.equal(where+" is wanting", ok, true)
 		}
 		mostEntries, mostWaiting = max(mostEntries, t.entries), max(mostWaiting, t.waiting)
@@ -447,7 +445,8 @@ func (c *census) checkMemory(p *pool) {
 func (c *census) checkAtRest() {
 	c.equal("demands to be seated", len(c.unsettled), 0)
 	c.equal("classes to be put to rest", len(c.stirred), 0)
-	c.demands.Scan(func(row *demandRow) bool {
+	c.demands.Scan(func(i demandItem) bool {
+		row := i.row
 		c.equal("demand "+row.tenant.id+"/"+row.lane.name+" is settled", row.unsettled || row.aside, false)
 		return true
 	})

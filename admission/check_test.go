@@ -88,12 +88,14 @@ func (c *census) equal(what string, got, want any) {
 
 // checkRows checks that the trees hold the rows that are in force.
 func (c *census) checkRows() {
-	c.tenants.Scan(func(row *tenantRow) bool {
+	c.tenants.Scan(func(i tenantItem) bool {
+		row := i.row
 		c.equal("tenant "+row.id+" has its row", row.tenant.row == row && row.pool.tenants.get(row.id) == row.tenant, true)
 		c.equal("tenant "+row.id+" has a pool", c.pools.byName(row.pool.name) == row.pool, true)
 		return true
 	})
-	c.demands.Scan(func(row *demandRow) bool {
+	c.demands.Scan(func(i demandItem) bool {
+		row := i.row
 		where := "demand " + row.tenant.id + "/" + row.lane.name
 		c.equal(where+" has its row", row.demand.row == row && slices.Contains(row.tenant.demands, row.demand), true)
 		c.equal(where+" has a tenant", row.tenant.pool.tenants.get(row.tenant.id) == row.tenant, true)

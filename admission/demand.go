@@ -14,11 +14,12 @@ type demand struct {
 
 	num    uint64 // only of this process, given when it is registered
 	active int64
-	ring   ring  // routes with due entries that may be served, in turn
+	ring   ring // routes with due entries that may be served, in turn
+	heads  routeHeads
 	due    int64 // entries counted as due, but those of paused groups
-	// parked counts the ready queues of paused groups, parkedDue their entries
-	// counted as due.
-	parked    int
+	// parked is a heap of the ready queues of paused groups, by their heads; parkedDue
+	// counts their entries that are counted as due.
+	parked    readyQueues
 	parkedDue int64
 	// queued counts the waiters in line, by whether they take tokens only; locked
 	// those that wait for a lock first.
@@ -32,20 +33,27 @@ type demand struct {
 	asking *askLine
 }
 
-// oldestDue returns when the oldest of the demand's due entries first came due,
-// of those of paused groups or of all others.
-func (d *demand) oldestDue(s *State, paused bool) (due Wall, ok bool) {
-	s.heads.Ascend(head{d.num, paused, place{first: beginning}}, func(h head) bool {
-		due, ok = h.at.first, h.demand == d.num && h.paused == paused
-		return false
-	})
-	return due, ok
+// oldestDue returns when the oldest of the demand's due entries first came due, those
+// of paused groups aside.
+func (d *demand) oldestDue() (due Wall, ok bool) {
+	if len(d.heads) == 0 {
+		return 0, false
+	}
+	return d.heads[0].headed.first, true
+}
+
+// oldestParked returns the same of the entries of paused groups.
+func (d *demand) oldestParked() (due Wall, ok bool) {
+	if len(d.parked) == 0 {
+		return 0, false
+	}
+	return d.parked[0].headed.first, true
 }
 
 // headPlace returns the place in line of what the source wants first.
 func (s *State) headPlace(d *demand, src source) place {
 	if src == fromEntries {
-		return d.ring.front.headed.at
+		return d.ring.front.headed
 	}
 	return s.headWaiter(d, src).place()
 }
@@ -91,7 +99,22 @@ const (
 	orderedSources = fromReports // those before it stand in the order
 )
 
-func demandLess(a, b *demandRow) bool {
+// demandItem keys a demand in State.demands.
+type demandItem struct {
+	tenant uint64
+	row    *demandRow
+}
+
+func (r *demandRow) item() demandItem { return demandItem{r.tenant.num, r} }
+
+func demandItemLess(a, b demandItem) bool {
+	if a.tenant != b.tenant {
+		return a.tenant < b.tenant
+	}
+	return a.row.lane.name < b.row.lane.name
+}
+
+func demandLess(a, b *demand) bool {
 	if a.tenant.num != b.tenant.num {
 		return a.tenant.num < b.tenant.num
 	}
@@ -127,7 +150,7 @@ func (s *State) adoptDemand(d *demand, row *demandRow) {
 		return cmp.Compare(other.lane.name, name)
 	})
 	t.demands = slices.Insert(t.demands, i, d)
-	s.demands.Set(row)
+	s.demands.Set(row.item())
 }
 
 // writeDemand returns the demand's row for writing.
@@ -136,7 +159,7 @@ func (s *State) writeDemand(d *demand) *demandRow {
 		row := *d.row
 		row.version = s.version
 		d.row = &row
-		s.demands.Set(&row)
+		s.demands.Set(row.item())
 	}
 	return d.row
 }
@@ -180,7 +203,7 @@ func (d *demand) serves() bool { return !d.ring.empty() && !d.lingers() }
 func (d *demand) has(src source) bool {
 	switch src {
 	case fromEntries: // of paused groups, too
-		return d.parked > 0 || d.serves()
+		return len(d.parked) > 0 || d.serves()
 	case fromReports:
 		return d.row.backlog > 0
 	}

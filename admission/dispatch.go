@@ -183,7 +183,7 @@ func (d *dispatch) pollFor(dm *demand) *poll {
 func (d *dispatch) head(dm *demand) (*entryRow, bool) {
 	for !dm.ring.empty() {
 		q := dm.ring.front.ready[0]
-		if first, _ := q.firstIn(d.line); first.at.first <= d.w {
+		if first, _ := d.firstInLine(q); first.at.first <= d.w {
 			return first.entry, true
 		}
 		d.unready(q)

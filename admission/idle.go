@@ -139,7 +139,7 @@ func (s *State) forget(t *tenant) {
 	for _, d := range t.demands {
 		s.forgetDemand(d)
 	}
-	s.tenants.Delete(t.row)
+	s.tenants.Delete(tenantItem{num: t.num})
 	t.pool.tenants.drop(t.id)
 	t.pool.named.Delete(t)
 	t.pool.countStranger(t, -1)
@@ -149,5 +149,5 @@ func (s *State) forget(t *tenant) {
 // anew: it would be written again.
 func (s *State) forgetDemand(d *demand) {
 	d.unsettled = false
-	s.demands.Delete(d.row)
+	s.demands.Delete(d.row.item())
 }

@@ -67,10 +67,10 @@ func (im *Image) Rows() iter.Seq[Row] {
 			all(im.past, yield) &&
 			all(im.pools, yield) &&
 			scan(im.puts, yield, (*putRow).export) &&
-			scan(im.tenants, yield, (*tenantRow).export) &&
+			scan(im.tenants, yield, tenantItem.export) &&
 			scan(im.pausedGroups, yield, pausedGroup.export) &&
-			scan(im.demands, yield, (*demandRow).export) &&
-			scan(im.dueQueues, yield, (*queueRow).export) &&
+			scan(im.demands, yield, demandItem.export) &&
+			scan(im.dueQueues, yield, queueItem.export) &&
 			scan(im.entries, yield, entryItem.export) &&
 			scan(im.permits, yield, permitItem.export) &&
 			scan(im.parts, yield, partItem.export) &&

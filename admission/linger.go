@@ -14,7 +14,7 @@ func lingerEndLess(a, b lingerEnd) bool {
 	if a.at != b.at {
 		return a.at < b.at
 	}
-	return demandLess(a.demand.row, b.demand.row)
+	return demandLess(a.demand, b.demand)
 }
 
 // lingers says whether the demand's entries wait for more of them.
@@ -24,7 +24,7 @@ func (d *demand) lingers() bool { return d.row.lingers != 0 }
 func (s *State) relinger(d *demand) {
 	until := Wall(0)
 	if rules := d.lane.batch; rules.Linger > 0 && d.due < rules.Size && !d.ring.empty() {
-		oldest, _ := d.oldestDue(s, false)
+		oldest, _ := d.oldestDue()
 		if at := oldest.Add(rules.Linger); at > s.w {
 			until = at
 		}

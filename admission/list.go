@@ -161,9 +161,9 @@ func (im *Image) hasPool(name string) bool {
 
 // tenantNumber returns the number of a pool's tenant, 0 if it is not known.
 func (im *Image) tenantNumber(pool, id string) (num uint64) {
-	im.tenants.Scan(func(t *tenantRow) bool {
-		if t.pool.name == pool && t.id == id {
-			num = t.num
+	im.tenants.Scan(func(i tenantItem) bool {
+		if t := i.row; t.pool.name == pool && t.id == id {
+			num = i.num
 		}
 		return num == 0
 	})

@@ -69,8 +69,8 @@ func (s *State) pauseLane(l *lane, on bool) {
 		return
 	}
 	l.paused = on
-	l.pool.wanting.Scan(func(t *tenant) bool {
-		s.unsettleTenant(t)
+	l.pool.wanting.Scan(func(w wish) bool {
+		s.unsettleTenant(w.tenant)
 		return true
 	})
 }

@@ -18,7 +18,7 @@ type Picture struct {
 	Shedding
 	pool    *pool
 	w       Wall
-	demands *btree.BTreeG[*demandRow]
+	demands *btree.BTreeG[demandItem]
 	lanes   map[*lane]laneView
 	// oneRate says that tenants have one bucket each at most: when its tokens come,
 	// nothing of the tenant's own holds entries that wait for them.
@@ -86,7 +86,8 @@ func (l *lane) grants(cost int64) bool {
 // than in State.Shedding: of demand that waits in line it is not told.
 func (p *Picture) All(f HeldFilter) iter.Seq[HeldTenant] {
 	return func(yield func(HeldTenant) bool) {
-		p.demands.Scan(func(r *demandRow) bool {
+		p.demands.Scan(func(i demandItem) bool {
+			r := i.row
 			if r.tenant.pool != p.pool || !r.standing.wants ||
 				f.Tenant != "" && f.Tenant != r.tenant.id || f.Lane != "" && f.Lane != r.lane.name {
 				return true

@@ -69,7 +69,7 @@ type pool struct {
 	idle        *btree.BTreeG[idleness] // tenants that want and hold nothing, by when to look at them
 	spare       *btree.BTreeG[idleness] // tenants that are like new ones, by since when
 	graves      *btree.BTreeG[grave]    // dead entries, by the order of their deaths
-	wanting     *btree.BTreeG[*tenant]  // tenants with due demand, in the order of their hash
+	wanting     *btree.BTreeG[wish]     // tenants with due demand, in the order of their hash
 	// lingering are the demands whose entries wait for more, by when that ends.
 	lingering *btree.BTreeG[lingerEnd]
 	// waiting counts the Acquires in line; deadlines are when they end.
@@ -147,7 +147,7 @@ func newPool(name string, num uint32) *pool {
 		spare:       newTree(idlenessLess),
 		lingering:   newTree(lingerEndLess),
 		graves:      newTree(graveLess),
-		wanting:     newTree(hashLess),
+		wanting:     newTree(wishLess),
 	}
 }
 

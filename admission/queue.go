@@ -26,7 +26,7 @@ type queue struct {
 	sleeps queueDue
 	// headed is the place of its head while it is ready.
 	headed place
-	// at is its index in route.ready while it is there, sibling that in
+	// at is its index in route.ready or demand.parked while it is ready, sibling that in
 	// State.grouped.
 	at, sibling int
 }
@@ -41,14 +41,26 @@ type queueRow struct {
 	ripe place
 }
 
-func queueRowLess(a, b *queueRow) bool {
-	if a.route.demand != b.route.demand {
-		return demandLess(a.route.demand.row, b.route.demand.row)
+// queueItem keys a ready queue in State.dueQueues.
+type queueItem struct {
+	tenant uint64
+	row    *queueRow
+}
+
+func (r *queueRow) item() queueItem { return queueItem{r.route.demand.tenant.num, r} }
+
+func queueLess(a, b queueItem) bool {
+	if a.tenant != b.tenant {
+		return a.tenant < b.tenant
 	}
-	if a.route != b.route {
-		return a.route.name < b.route.name
+	in, other := a.row.route, b.row.route
+	if in.demand != other.demand {
+		return demandLess(in.demand, other.demand)
 	}
-	return a.group < b.group
+	if in != other {
+		return in.name < other.name
+	}
+	return a.row.group < b.row.group
 }
 
 // spots is queued entries by queue and place.
@@ -110,6 +122,14 @@ func (q *queue) firstAfter(tree *spots, at place) (found spot, ok bool) {
 		return false
 	})
 	return found, ok
+}
+
+// firstInLine returns the first entry of the queue in line.
+func (s *State) firstInLine(q *queue) (spot, bool) {
+	if q.queued == q.retries {
+		return spot{}, false
+	}
+	return q.firstIn(s.line)
 }
 
 // firstRetry returns the first entry of the queue in delayed.

@@ -16,7 +16,7 @@ func queueDueLess(a, b queueDue) bool { return a.at.compare(b.at) < 0 }
 // refresh keeps all that depends on the queue's entries true after they changed.
 func (s *State) refresh(q *queue) {
 	if q.row != nil {
-		if first, any := q.firstIn(s.line); !any || first.at.first > s.w {
+		if first, any := s.firstInLine(q); !any || first.at.first > s.w {
 			s.unready(q)
 			return
 		}
@@ -26,7 +26,7 @@ func (s *State) refresh(q *queue) {
 
 // place keeps the queue's head and its key among the dormant or ripening true.
 func (s *State) place(q *queue) {
-	inLine, any := q.firstIn(s.line)
+	inLine, any := s.firstInLine(q)
 	if q.row == nil {
 		s.sleep(q, s.headDue(q, inLine, any))
 		return
@@ -48,6 +48,9 @@ func (s *State) headDue(q *queue, inLine spot, anyInLine bool) queueDue {
 
 // nextRipe returns when the ready queue's next uncounted entry comes due.
 func (s *State) nextRipe(q *queue) queueDue {
+	if q.ripe == q.queued-q.retries {
+		return s.headDue(q, spot{}, false)
+	}
 	after := q.row.ripe
 	after.seq++
 	inLine, ok := q.firstAfter(s.line, after)
@@ -77,7 +80,7 @@ func (s *State) unready(q *queue) {
 	s.sleep(q, queueDue{})
 	s.countDue(q, -q.ripe)
 	s.retract(q)
-	s.dueQueues.Delete(q.row)
+	s.dueQueues.Delete(q.row.item())
 	q.row = nil
 	s.unsettle(q.route.demand)
 	s.place(q)
@@ -89,7 +92,7 @@ func (s *State) writeQueue(q *queue) *queueRow {
 		row := *q.row
 		row.version = s.version
 		q.row = &row
-		s.dueQueues.Set(&row)
+		s.dueQueues.Set(row.item())
 	}
 	return q.row
 }
@@ -138,15 +141,15 @@ func (s *State) promote(l *lane, budget int) int {
 // ready puts a dormant queue whose head is due into service.
 func (s *State) ready(q *queue) {
 	s.sleep(q, queueDue{})
-	first, any := q.firstIn(s.line)
+	first, any := s.firstInLine(q)
 	if !any || first.at.first > s.w {
 		retry, _ := s.firstRetry(q)
 		s.rejoin(retry.entry)
-		first, _ = q.firstIn(s.line)
+		first, _ = s.firstInLine(q)
 	}
 	q.row = &queueRow{version: s.version, queue: q, ripe: place{first: beginning}}
 	q.headed = first.at
-	s.dueQueues.Set(q.row)
+	s.dueQueues.Set(q.row.item())
 	s.offer(q)
 	s.countUp(q, moveCost) // a short queue is done with at one go
 	s.sleep(q, s.nextRipe(q))

@@ -15,7 +15,7 @@ func reportLess(a, b reportEnd) bool {
 	if a.at != b.at {
 		return a.at < b.at
 	}
-	return demandLess(a.demand.row, b.demand.row)
+	return demandLess(a.demand, b.demand)
 }
 
 // reportDemand notes what waits in a queue elsewhere.

@@ -245,7 +245,7 @@ func (r *restorer) addQueue(row QueueRow) error {
 	}
 	q := r.queueOf(queueKey{d, row.Route, row.Group})
 	q.row = &queueRow{queue: q, turn: row.Turn, ripe: place{row.RipeFirst, row.RipeSeq}}
-	r.dueQueues.Set(q.row)
+	r.dueQueues.Set(q.row.item())
 	r.ready = append(r.ready, q.row)
 	return nil
 }

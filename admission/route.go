@@ -22,8 +22,10 @@ type route struct {
 	turns *queue
 	// next and prev link the ring.
 	next, prev *route
-	// headed is its key in State.heads while it is in the ring.
-	headed head
+	// headed is the place of its first head while it is in the ring, and top its index
+	// in demand.heads.
+	headed place
+	top    int
 }
 
 // place is a place in line: earlier first due times first, then arrival.
@@ -41,24 +43,6 @@ func (p place) compare(q place) int {
 
 // beginning is before every wall time.
 const beginning = Wall(math.MinInt64)
-
-// head is a key in State.heads, which finds each demand's oldest due entry: one
-// for each route in a ring, and one for each ready queue of a paused group.
-type head struct {
-	demand uint64
-	paused bool
-	at     place
-}
-
-func headLess(a, b head) bool {
-	if a.demand != b.demand {
-		return a.demand < b.demand
-	}
-	if a.paused != b.paused {
-		return b.paused
-	}
-	return a.at.compare(b.at) < 0
-}
 
 // routeKey finds a route by name.
 type routeKey struct {
@@ -83,8 +67,7 @@ func (s *State) routeOf(d *demand, name string) *route {
 func (s *State) offer(q *queue) {
 	r := q.route
 	if q.paused {
-		r.demand.parked++
-		s.heads.Set(head{r.demand.num, true, q.headed})
+		heap.Push(&r.demand.parked, q)
 		return
 	}
 	heap.Push(&r.ready, q)
@@ -103,8 +86,7 @@ func (s *State) offer(q *queue) {
 func (s *State) retract(q *queue) {
 	r := q.route
 	if q.paused {
-		r.demand.parked--
-		s.heads.Delete(head{r.demand.num, true, q.headed})
+		heap.Remove(&r.demand.parked, q.at)
 		return
 	}
 	heap.Remove(&r.ready, q.at)
@@ -141,11 +123,9 @@ func (s *State) movedHead(q *queue, to place) {
 	if q.headed == to {
 		return
 	}
-	d, from := q.route.demand, q.headed
 	q.headed = to
-	if q.paused {
-		s.heads.Delete(head{d.num, true, from})
-		s.heads.Set(head{d.num, true, to})
+	if d := q.route.demand; q.paused {
+		heap.Fix(&d.parked, q.at)
 		s.stand(d)
 		return
 	}
@@ -153,22 +133,51 @@ func (s *State) movedHead(q *queue, to place) {
 	s.setHead(q.route)
 }
 
-// setHead keeps the route's key in heads true.
+// setHead keeps the route's place among the heads of its demand true.
 func (s *State) setHead(r *route) {
-	at := head{}
-	if len(r.ready) > 0 {
-		at = head{r.demand.num, false, r.ready[0].headed}
-	}
-	if r.headed == at {
+	d, was := r.demand, r.headed
+	in := r.top < len(d.heads) && d.heads[r.top] == r
+	switch {
+	case len(r.ready) == 0 && !in:
 		return
+	case len(r.ready) == 0:
+		heap.Remove(&d.heads, r.top)
+		r.headed, r.top = place{}, 0
+	case !in:
+		r.headed = r.ready[0].headed
+		heap.Push(&d.heads, r)
+	default:
+		if r.headed = r.ready[0].headed; r.headed == was {
+			return
+		}
+		heap.Fix(&d.heads, r.top)
 	}
-	if r.headed.demand != 0 {
-		s.heads.Delete(r.headed)
-	}
-	if r.headed = at; at.demand != 0 {
-		s.heads.Set(at)
-	}
-	s.stand(r.demand)
+	s.stand(d)
+}
+
+// routeHeads is a heap of routes by their first heads.
+type routeHeads []*route
+
+func (h routeHeads) Len() int           { return len(h) }
+func (h routeHeads) Less(i, j int) bool { return h[i].headed.compare(h[j].headed) < 0 }
+func (h routeHeads) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].top, h[j].top = i, j
+}
+
+func (h *routeHeads) Push(x any) {
+	r := x.(*route)
+	r.top = len(*h)
+	*h = append(*h, r)
+}
+
+func (h *routeHeads) Pop() any {
+	old := *h
+	last := len(old) - 1
+	r := old[last]
+	old[last] = nil
+	*h = old[:last]
+	return r
 }
 
 // readyQueues is a heap of queues by their heads.

@@ -299,7 +299,8 @@ func (r BucketRow) state() bucketState {
 	}
 }
 
-func (t *tenantRow) export() TenantRow {
+func (i tenantItem) export() TenantRow {
+	t := i.row
 	r := TenantRow{Num: t.num, Pool: t.pool.name, ID: t.id, Paused: t.paused, IdleAt: t.idleAt, Spare: t.spare}
 	for _, b := range t.buckets {
 		r.Buckets = append(r.Buckets, b.row())
@@ -307,7 +308,8 @@ func (t *tenantRow) export() TenantRow {
 	return r
 }
 
-func (d *demandRow) export() DemandRow {
+func (i demandItem) export() DemandRow {
+	d := i.row
 	r := DemandRow{
 		Tenant: d.tenant.num, Lane: d.lane.name, Tags: d.tags, Rems: d.rems, Weight: d.weight, Lingers: d.lingers,
 		Backlog: d.backlog, Reported: d.reported,
@@ -318,7 +320,8 @@ func (d *demandRow) export() DemandRow {
 	return r
 }
 
-func (q *queueRow) export() QueueRow {
+func (i queueItem) export() QueueRow {
+	q := i.row
 	return QueueRow{
 		Tenant: q.route.demand.tenant.num, Lane: q.route.demand.lane.name, Route: q.route.name, Group: q.group,
 		Turn: q.turn, RipeFirst: q.ripe.first, RipeSeq: q.ripe.seq,

@@ -183,7 +183,7 @@ func wakeupLess(a, b wakeup) bool {
 		return a.at < b.at
 	}
 	if a.demand != b.demand {
-		return demandLess(a.demand.row, b.demand.row)
+		return demandLess(a.demand, b.demand)
 	}
 	return a.source < b.source
 }

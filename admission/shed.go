@@ -205,18 +205,18 @@ func (v *shedView) tenants(limit int) (rows []HeldTenant, more bool) {
 	}
 	h := fnv.New32a()
 	h.Write(strconv.AppendInt(nil, int64(v.at)/int64(time.Second), 10))
-	start := &tenant{hash: h.Sum32()}
+	start := wish{hash: h.Sum32()}
 	examined := 0
-	bounded := func(t *tenant) bool {
+	bounded := func(w wish) bool {
 		if examined++; examined > limit+maxUnheld {
 			more = true
 			return false
 		}
-		return visit(t)
+		return visit(w.tenant)
 	}
 	v.pool.wanting.Ascend(start, bounded)
 	if !more {
-		v.pool.wanting.Ascend(&tenant{}, func(t *tenant) bool { return hashLess(t, start) && bounded(t) })
+		v.pool.wanting.Ascend(wish{}, func(w wish) bool { return wishLess(w, start) && bounded(w) })
 	}
 	return rows, more
 }

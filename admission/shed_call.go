@@ -91,9 +91,9 @@ func (v *shedView) callTotals(l *lane, n *[reasonCount]heldCount) {
 
 // demandOf returns the demand that a result names.
 func (v *shedView) demandOf(key demandKey) *demand {
-	row, ok := v.State.tenants.Get(&tenantRow{tenant: &tenant{num: key.tenant}})
-	if !ok || row.pool.lane(key.lane) == nil {
+	found, ok := v.State.tenants.Get(tenantItem{num: key.tenant})
+	if !ok || found.row.pool.lane(key.lane) == nil {
 		return &demand{}
 	}
-	return row.demand(row.pool.lane(key.lane))
+	return found.row.demand(found.row.pool.lane(key.lane))
 }

@@ -90,7 +90,7 @@ func (l *lane) count(as *standing, n int64) {
 func (s *State) standingOf(d *demand) (now standing) {
 	now.wants = d.locked > 0
 	now.due, now.waiting = d.due, d.queued[0]+d.queued[1]+d.locked
-	oldest, any := d.oldestDue(s, false)
+	oldest, any := d.oldestDue()
 	if any {
 		now.oldest = oldest
 	}
@@ -112,7 +112,7 @@ func (s *State) standingOf(d *demand) (now standing) {
 		now.slot = now.slot || src != fromRateWaiters
 		now.depth += d.size(src)
 		if since, ok := s.oldest(d, src); ok && (now.listed.demand == nil || since < now.listed.since) {
-			now.listed = oldestDemand{since, d}
+			now.listed = oldestDemand{since, d.tenant.num, d}
 		}
 	}
 	if d.row.seats[fromReports].seat == seatEntitled {
@@ -120,7 +120,7 @@ func (s *State) standingOf(d *demand) (now standing) {
 	}
 	if now.held == Paused {
 		now.due += d.parkedDue
-		if parked, ok := d.oldestDue(s, true); ok && (!any || parked < oldest) {
+		if parked, ok := d.oldestParked(); ok && (!any || parked < oldest) {
 			now.oldest = parked
 		}
 	}
@@ -141,7 +141,7 @@ func (d *demand) size(src source) int64 {
 // oldest returns since when the source wants what it wants first.
 func (s *State) oldest(d *demand, src source) (since Wall, ok bool) {
 	if src == fromEntries {
-		return d.oldestDue(s, false)
+		return d.oldestDue()
 	}
 	if w := s.headWaiter(d, src); w != nil {
 		return w.askedAt, true
@@ -152,6 +152,7 @@ func (s *State) oldest(d *demand, src source) (since Wall, ok bool) {
 // oldestDemand is a demand's place in lane.oldest.
 type oldestDemand struct {
 	since  Wall
+	tenant uint64
 	demand *demand
 }
 
@@ -159,7 +160,7 @@ func oldestDemandLess(a, b oldestDemand) bool {
 	if a.since != b.since {
 		return a.since < b.since
 	}
-	return a.demand.tenant.num < b.demand.tenant.num
+	return a.tenant < b.tenant
 }
 
 // noteWant keeps pool.wanting true.
@@ -170,9 +171,9 @@ func (s *State) noteWant(d *demand, wanted, wants bool) {
 	t := d.tenant
 	if wants {
 		if t.wanting++; t.wanting == 1 {
-			t.pool.wanting.Set(t)
+			t.pool.wanting.Set(t.wish())
 		}
 	} else if t.wanting--; t.wanting == 0 {
-		t.pool.wanting.Delete(t)
+		t.pool.wanting.Delete(t.wish())
 	}
 }

@@ -38,7 +38,6 @@ type State struct {
 	version uint32
 
 	line, delayed *spots
-	heads         *btree.BTreeG[head]
 	holdings      *btree.BTreeG[expiry]
 	nodes         *btree.BTreeG[nodeHolding]
 	queues        *btree.BTreeG[queueSpot]
@@ -68,12 +67,14 @@ type State struct {
 	glances []glance
 }
 
-// rows are the copy-on-write trees, sorted by key.
+// rows are the copy-on-write trees, sorted by key. Where there are many rows the first
+// part of a key stands beside the row: a search that read each row that it passes would
+// miss the cache each time.
 type rows struct {
 	puts      *btree.BTreeG[*putRow]
-	tenants   *btree.BTreeG[*tenantRow]
-	demands   *btree.BTreeG[*demandRow]
-	dueQueues *btree.BTreeG[*queueRow]
+	tenants   *btree.BTreeG[tenantItem]
+	demands   *btree.BTreeG[demandItem]
+	dueQueues *btree.BTreeG[queueItem]
 	// pausedGroups are rows that never change.
 	pausedGroups *btree.BTreeG[pausedGroup]
 	entries      *btree.BTreeG[entryItem]
@@ -89,8 +90,8 @@ func newRows() rows {
 	return rows{
 		puts:         newTree(putLess),
 		tenants:      newTree(tenantLess),
-		demands:      newTree(demandLess),
-		dueQueues:    newTree(queueRowLess),
+		demands:      newTree(demandItemLess),
+		dueQueues:    newTree(queueLess),
 		pausedGroups: newTree(pausedGroupLess),
 		entries:      newTree(entryLess),
 		permits:      newTree(permitLess),
@@ -137,7 +138,6 @@ func New() *State {
 		rows:     newRows(),
 		line:     newTree(spotLess),
 		delayed:  newTree(spotLess),
-		heads:    newTree(headLess),
 		holdings: newTree(holdingLess),
 		nodes:    newTree(nodeHoldingLess),
 		queues:   newTree(queueSpotLess),

@@ -35,13 +35,27 @@ type tenantRow struct {
 	spare bool
 }
 
-func tenantLess(a, b *tenantRow) bool { return a.num < b.num }
+// tenantItem keys a tenant in State.tenants.
+type tenantItem struct {
+	num uint64
+	row *tenantRow
+}
 
-func hashLess(a, b *tenant) bool {
+func tenantLess(a, b tenantItem) bool { return a.num < b.num }
+
+// wish is a tenant's place in pool.wanting.
+type wish struct {
+	hash   uint32
+	tenant *tenant // nil: before all of that hash
+}
+
+func (t *tenant) wish() wish { return wish{t.hash, t} }
+
+func wishLess(a, b wish) bool {
 	if a.hash != b.hash {
 		return a.hash < b.hash
 	}
-	return a.num < b.num
+	return b.tenant != nil && (a.tenant == nil || a.tenant.num < b.tenant.num)
 }
 
 func nameLess(a, b *tenant) bool { return a.id < b.id }
@@ -93,7 +107,7 @@ func (s *State) adopt(t *tenant, row *tenantRow, num uint64) {
 	t.pool.tenants.set(t.id, t)
 	t.pool.named.Set(t)
 	t.pool.countStranger(t, 1)
-	s.tenants.Set(row)
+	s.tenants.Set(tenantItem{num, row})
 }
 
 // write returns the tenant's row for writing.
@@ -103,7 +117,7 @@ func (s *State) writeTenant(t *tenant) *tenantRow {
 		row.version = s.version
 		row.buckets = append([]bucketState(nil), row.buckets...)
 		t.row = &row
-		s.tenants.Set(&row)
+		s.tenants.Set(tenantItem{t.num, &row})
 	}
 	return t.row
 }
