@@ -26,6 +26,7 @@ func (n *naive) tenantStatus(at admission.Instant, p *naivePool, tenant string) 
 	s := admission.TenantStatus{
 		Source: p.sourceOf(tenant), Paused: p.tenant(tenant).paused,
 		Active: health.Active, Debt: health.Debt, Entries: p.entriesOf(tenant),
+		Unknown: !p.tenant(tenant).known && p.sourceOf(tenant) == admission.FromDefault,
 	}
 	for i, policy := range p.policy.Buckets {
 		if policy.Scope == admission.ScopeTenant {

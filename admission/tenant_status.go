@@ -17,6 +17,8 @@ type TenantStatus struct {
 	Entries int64
 	// Buckets are its own, in the order of the policy.
 	Buckets []BucketHealth
+	// Unknown says that the pool has no word of it: it is shown as it would begin.
+	Unknown bool
 }
 
 // TenantStatus shows one tenant. One that is not known is shown as it would
@@ -72,6 +74,7 @@ func (t *tenant) status(now Instant) TenantStatus {
 	st := TenantStatus{
 		Share:  TenantPolicy{ID: t.id, Weight: sh.weight, PreferredActive: &sh.preferred, MaxActive: sh.maxActive, Lane: sh.lane.name},
 		Source: sh.source, Paused: t.paused(), Active: t.active, Debt: t.debt(), Entries: t.entries,
+		Unknown: !t.known() && t.strange(),
 	}
 	for rank, limit := range sh.laneMax {
 		if limit > 0 {

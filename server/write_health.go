@@ -86,7 +86,7 @@ func writeBucketHealth(b admission.BucketHealth) *admitv1.BucketHealth {
 func writeTenant(t admission.TenantStatus) *admitv1.TenantStatus {
 	out := &admitv1.TenantStatus{
 		Share: policy.TenantToProto(t.Share), Source: shareSources[t.Source], Paused: t.Paused,
-		Active: t.Active, Debt: t.Debt, Entries: t.Entries,
+		Active: t.Active, Debt: t.Debt, Entries: t.Entries, Unknown: t.Unknown,
 	}
 	for _, b := range t.Buckets {
 		out.Buckets = append(out.Buckets, writeBucketHealth(b))

@@ -487,7 +487,10 @@ type TenantStatus struct {
 	// Entries, dead ones included.
 	Entries int64 `protobuf:"varint,6,opt,name=entries,proto3" json:"entries,omitempty"`
 	// Its own buckets, in the order of the policy.
-	Buckets       []*BucketHealth `protobuf:"bytes,7,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	Buckets []*BucketHealth `protobuf:"bytes,7,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	// The pool does not know it at present, and neither the policy nor a row names it:
+	// it is shown as it would begin.
+	Unknown       bool `protobuf:"varint,8,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -569,6 +572,13 @@ func (x *TenantStatus) GetBuckets() []*BucketHealth {
 		return x.Buckets
 	}
 	return nil
+}
+
+func (x *TenantStatus) GetUnknown() bool {
+	if x != nil {
+		return x.Unknown
+	}
+	return false
 }
 
 // ListPermitsRequest selects a page.
@@ -2240,7 +2250,7 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\atenants\x18\x01 \x03(\v2\x16.admit.v1.TenantStatusR\atenants\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1b\n" +
 	"\tlog_index\x18\x03 \x01(\x04R\blogIndex\x12+\n" +
-	"\x03age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\xd6\x02\n" +
+	"\x03age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\xf0\x02\n" +
 	"\fTenantStatus\x12&\n" +
 	"\x05share\x18\x01 \x01(\v2\x10.admit.v1.TenantR\x05share\x125\n" +
 	"\x06source\x18\x02 \x01(\x0e2\x1d.admit.v1.TenantStatus.SourceR\x06source\x12\x16\n" +
@@ -2248,7 +2258,8 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\x06active\x18\x04 \x01(\x03R\x06active\x12\x12\n" +
 	"\x04debt\x18\x05 \x01(\x03R\x04debt\x12\x18\n" +
 	"\aentries\x18\x06 \x01(\x03R\aentries\x120\n" +
-	"\abuckets\x18\a \x03(\v2\x16.admit.v1.BucketHealthR\abuckets\"W\n" +
+	"\abuckets\x18\a \x03(\v2\x16.admit.v1.BucketHealthR\abuckets\x12\x18\n" +
+	"\aunknown\x18\b \x01(\bR\aunknown\"W\n" +
 	"\x06Source\x12\x16\n" +
 	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSOURCE_DEFAULT\x10\x01\x12\x11\n" +
