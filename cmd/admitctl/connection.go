@@ -26,7 +26,7 @@ func (c *connection) addFlags(cmd *cobra.Command) {
 		{&c.addr, "addr", "ADMIT_ADDR", defaultAddr, "the node's `host:port`, or several of one cluster parted by commas"},
 		{&c.caCert, "ca-cert", "ADMIT_CA_CERT", "", "the `file` of the authority of the node's certificate; encrypts"},
 		{&c.cert, "cert", "ADMIT_CERT", "", "the `file` of a client's certificate, to show the node"},
-		{&c.key, "key", "ADMIT_KEY", "", "the `file` of its key"},
+		{&c.key, "cert-key", "ADMIT_CERT_KEY", "", "the `file` of the key of --cert"},
 		{&c.tokenAt, "token-file", "ADMIT_TOKEN_FILE", "", "the `file` of a token, to show the node; or the token as ADMIT_TOKEN"},
 	} {
 		value := f.otherwise
@@ -62,14 +62,14 @@ func (c *connection) security() (opts []client.Option, err error) {
 	if c.caCert == "" {
 		switch {
 		case c.cert != "" || c.key != "":
-			return nil, &usageError{"--cert and --key need --ca-cert: without it nothing is encrypted"}
+			return nil, &usageError{"--cert and --cert-key need --ca-cert: without it nothing is encrypted"}
 		case token != "":
 			return nil, &usageError{"a token needs --ca-cert: without it the token would travel in plain text"}
 		}
 		return nil, nil
 	}
 	if (c.cert == "") != (c.key == "") {
-		return nil, &usageError{"--cert and --key go together"}
+		return nil, &usageError{"--cert and --cert-key go together"}
 	}
 	cfg, err := client.LoadTLS(c.caCert, c.cert, c.key)
 	if err != nil {
