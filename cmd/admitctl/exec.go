@@ -199,6 +199,6 @@ func (e *execution) tellRelease(err error) {
 	}
 	errs := joined.Unwrap()
 	if last := errs[len(errs)-1]; statusOf(last) != nil {
-		e.say("%s; the permit expires by itself", errorText(last, e.addr))
+		e.say("%s; the permit expires by itself", errorText(nil, last, e.addr))
 	}
 }

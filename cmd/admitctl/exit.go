@@ -102,8 +102,9 @@ func exitCode(err error) int {
 }
 
 // errorText describes an error in one line, from the details of its status where
-// it has one. What is wrong with a file takes a line for each fault.
-func errorText(err error, addr string) string {
+// it has one, in the words of the command. What is wrong with a file takes a line for
+// each fault.
+func errorText(cmd *cobra.Command, err error, addr string) string {
 	var (
 		shed *client.ShedError
 		file *policy.FileError
@@ -118,13 +119,13 @@ func errorText(err error, addr string) string {
 	}
 	line := err.Error()
 	if st := statusOf(err); st != nil {
-		line = statusLine(st, addr)
+		line = statusLine(cmd, st, addr)
 	}
 	return "admitctl: " + strings.Join(strings.Fields(line), " ")
 }
 
-func statusLine(st *status.Status, addr string) string {
-	var d details
+func statusLine(cmd *cobra.Command, st *status.Status, addr string) string {
+	d := details{cmd: cmd}
 	for _, detail := range st.Details() {
 		d.add(detail)
 	}
@@ -145,6 +146,7 @@ func statusLine(st *status.Status, addr string) string {
 
 // details are what a status says beside its message.
 type details struct {
+	cmd    *cobra.Command
 	reason string
 	fields []string
 	hints  []string
@@ -159,10 +161,10 @@ func (d *details) add(detail any) {
 		}
 	case *errdetails.BadRequest:
 		for _, v := range detail.GetFieldViolations() {
-			d.fields = append(d.fields, v.GetField()+": "+v.GetDescription())
+			d.fields = append(d.fields, typed(d.cmd, v.GetField())+": "+v.GetDescription())
 		}
 	case *errdetails.RetryInfo:
-		d.hints = append(d.hints, "retry in "+short(detail.GetRetryDelay()))
+		d.hints = append(d.hints, "retry in "+rough(detail.GetRetryDelay()))
 	}
 }
 

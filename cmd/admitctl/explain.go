@@ -42,12 +42,19 @@ and what of its work is held in which lane. Changes nothing.`,
 		if err != nil {
 			return err
 		}
-		if req.GetPermit() != "" || req.GetKey() != "" || req.GetCategory() != "" || a.output != outputText {
+		if req.GetPermit() != "" || req.GetKey() != "" || a.output != outputText {
 			return a.print(resp.GetExplanation(), func(w io.Writer) { explanationText(w, resp.GetExplanation()) })
 		}
 		tenant, err := c.Status().GetTenant(ctx, &admitv1.GetTenantRequest{Pool: req.GetPool(), Tenant: req.GetTenant()})
 		if err != nil {
 			return err
+		}
+		if req.GetCategory() != "" {
+			if tenant.GetTenant().GetUnknown() {
+				fmt.Fprintln(a.stdout, unknownTenant(req.GetTenant()))
+			}
+			explanationText(a.stdout, resp.GetExplanation())
+			return nil
 		}
 		held, err := allShed(ctx, c, &admitv1.GetSheddingRequest{Pool: req.GetPool(), Tenant: req.GetTenant()})
 		if err != nil {
@@ -93,7 +100,7 @@ func explanationText(w io.Writer, e *admitv1.Explanation) {
 	if r := e.GetReservation(); r != nil {
 		fmt.Fprintf(w, "tokens reserved by: %s in lane %s, cost %d", r.GetTenant(), r.GetLane(), r.GetCost())
 		if r.GetTokensIn() != nil {
-			fmt.Fprintf(w, ", has them in %s", short(r.GetTokensIn()))
+			fmt.Fprintf(w, ", has them in %s", rough(r.GetTokensIn()))
 		}
 		fmt.Fprintln(w)
 	}
@@ -109,17 +116,17 @@ func freedBy(s *admitv1.Shed) string {
 	case s.MaxGrantable != nil:
 		return fmt.Sprintf("nothing: the most that can be granted is %d", s.GetMaxGrantable())
 	case s.GetRetryAfter() != nil:
-		return "time, in " + short(s.GetRetryAfter())
+		return "time, in " + rough(s.GetRetryAfter())
 	case s.GetReason() == admitv1.Reason_REASON_PAUSED:
 		text = "an operator"
 	case s.GetPollAfter() != nil:
 		text = "a release"
 	}
 	if s.GetEarliestExpiry() != nil {
-		text += ", the earliest expiry is in " + short(s.GetEarliestExpiry())
+		text += ", the earliest expiry is in " + rough(s.GetEarliestExpiry())
 	}
 	if s.GetPollAfter() != nil {
-		text += ", ask again in " + short(s.GetPollAfter())
+		text += ", ask again in " + rough(s.GetPollAfter())
 	}
 	return text
 }
@@ -127,7 +134,7 @@ func freedBy(s *admitv1.Shed) string {
 func permitText(w io.Writer, p *admitv1.PermitStanding) {
 	fmt.Fprintf(w, "permit: %s", apiName(p.GetPermit().GetState(), "PERMIT_STATE_"))
 	if p.GetPermit().GetState() == admitv1.PermitState_PERMIT_STATE_LIVE {
-		fmt.Fprintf(w, ", expires in %s, cost %d", short(p.GetPermit().GetExpiresIn()), p.GetCost())
+		fmt.Fprintf(w, ", expires in %s, cost %d", rough(p.GetPermit().GetExpiresIn()), p.GetCost())
 	}
 	for _, note := range []struct {
 		told bool
@@ -152,7 +159,7 @@ func standingText(w io.Writer, s *admitv1.EntryStanding) {
 	case e.GetDiedAt() != nil:
 		fmt.Fprint(w, ", died at ", moment(e.GetDiedAt()))
 	case s.GetDueIn() != nil:
-		fmt.Fprint(w, ", due in ", short(s.GetDueIn()))
+		fmt.Fprint(w, ", due in ", rough(s.GetDueIn()))
 	case e.GetState() == admitv1.EntryState_ENTRY_STATE_QUEUED:
 		fmt.Fprintf(w, ", due since %s, behind %d of its route and %d routes", moment(e.GetDueAt()), s.GetAhead(), s.GetRoutesAhead())
 	}
@@ -191,7 +198,7 @@ func limitsText(w io.Writer, limits []*admitv1.ConsultedLimit) {
 			if c.GetReason() != admitv1.Reason_REASON_UNSPECIFIED {
 				blocks = apiName(c.GetReason(), "REASON_")
 			}
-			row(l.GetName(), apiName(l.GetScope(), "SCOPE_"), l.GetUsed(), l.GetAsked(), l.GetCapacity(), l.GetReserve(), blocks, short(l.GetRetryAfter()))
+			row(l.GetName(), apiName(l.GetScope(), "SCOPE_"), l.GetUsed(), l.GetAsked(), l.GetCapacity(), l.GetReserve(), blocks, rough(l.GetRetryAfter()))
 		}
 	})
 }

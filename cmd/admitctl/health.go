@@ -47,7 +47,7 @@ func healthText(w io.Writer, h *admitv1.QueueHealthResponse) {
 			p.GetPool(), permits(p), p.GetTenants(), p.GetEntries(), p.GetDead(), draining)
 		table(w, "LANE DEPTH OLDEST WAITING ACTIVE STATE", func(row func(...any)) {
 			for _, l := range p.GetLanes() {
-				row(l.GetLane(), l.GetDepth(), short(l.GetOldestAge()), l.GetWaiting(), l.GetActive(), laneText(l))
+				row(l.GetLane(), l.GetDepth(), rough(l.GetOldestAge()), l.GetWaiting(), l.GetActive(), laneText(l))
 			}
 		})
 		if len(p.GetBuckets()) > 0 {
@@ -80,7 +80,7 @@ func laneText(l *admitv1.LaneHealth) string {
 func bucketTable(w io.Writer, buckets []*admitv1.BucketHealth) {
 	table(w, "BUCKET LEVEL CAPACITY STATE", func(row func(...any)) {
 		for _, b := range buckets {
-			row(b.GetBucket(), b.GetLevel(), b.GetCapacity(), pausedText(b.GetPaused(), short(b.GetPausedFor())))
+			row(b.GetBucket(), b.GetLevel(), b.GetCapacity(), pausedText(b.GetPaused(), rough(b.GetPausedFor())))
 		}
 	})
 }

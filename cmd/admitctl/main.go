@@ -48,7 +48,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	err = a.explainUsage(cmd, err)
-	if text := errorText(err, a.addr); text != "" {
+	if text := errorText(cmd, err, a.addr); text != "" {
 		a.say("%s", text)
 	}
 	return exitCode(err)
@@ -95,6 +95,8 @@ Data goes to stdout and talk to stderr.`,
 	)
 	group(root)
 	a.completeArguments(root)
+	nameArguments(root)
+	root.SetFlagErrorFunc(flagError)
 	return root
 }
 

@@ -183,6 +183,26 @@ func short(d *durationpb.Duration) string {
 	return s
 }
 
+// rough writes a duration that was measured, with three digits and rounded up, so that
+// who waits for as long has waited enough; absent is empty.
+func rough(d *durationpb.Duration) string {
+	if d == nil {
+		return ""
+	}
+	left, unit := d.AsDuration(), time.Duration(1)
+	if left >= time.Minute {
+		unit = time.Second
+	} else {
+		for left >= 1000*unit {
+			unit *= 10
+		}
+	}
+	if rest := left % unit; rest > 0 {
+		left += unit - rest
+	}
+	return short(durationpb.New(left))
+}
+
 // moment writes a time; absent is empty.
 func moment(t *timestamppb.Timestamp) string {
 	if t == nil {

@@ -138,7 +138,7 @@ func TestErrors(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := errorText(tt.err, "n:1"); got != tt.text {
+			if got := errorText(nil, tt.err, "n:1"); got != tt.text {
 				t.Errorf("text:\n got %s\nwant %s", got, tt.text)
 			}
 			if got := exitCode(tt.err); got != tt.code {

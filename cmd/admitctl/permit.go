@@ -154,9 +154,9 @@ func shedText(s *admitv1.Shed) string {
 	case s.MaxGrantable != nil:
 		fmt.Fprintf(&b, "; the most that can be granted is %d", s.GetMaxGrantable())
 	case s.GetRetryAfter() != nil:
-		fmt.Fprintf(&b, "; retry in %s", short(s.GetRetryAfter()))
+		fmt.Fprintf(&b, "; retry in %s", rough(s.GetRetryAfter()))
 	case s.GetPollAfter() != nil:
-		fmt.Fprintf(&b, "; needs a release, ask again in %s", short(s.GetPollAfter()))
+		fmt.Fprintf(&b, "; needs a release, ask again in %s", rough(s.GetPollAfter()))
 	}
 	return b.String()
 }

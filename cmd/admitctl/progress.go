@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -28,12 +29,17 @@ type progress struct {
 }
 
 func (a *app) newProgress() *progress {
-	p := &progress{app: a, told: time.Now()}
-	if f, ok := a.stderr.(*os.File); ok {
-		_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-		p.terminal = err == nil
+	return &progress{app: a, told: time.Now(), terminal: isTerminal(a.stderr)}
+}
+
+// isTerminal says whether somebody looks at what is written to w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
 	}
-	return p
+	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	return err == nil
 }
 
 // at tells that a part of the work, 0 to 1, is done, in words; below 0 means that

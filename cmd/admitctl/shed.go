@@ -163,7 +163,7 @@ func shedPage(w io.Writer, s *admitv1.Shedding) {
 			if l.GetYielding() {
 				state = "yields"
 			}
-			row(l.GetLane(), l.GetDepth(), short(l.GetOldestAge()), state)
+			row(l.GetLane(), l.GetDepth(), rough(l.GetOldestAge()), state)
 		}
 	})
 	for _, held := range s.GetTotals() {
@@ -179,6 +179,6 @@ const heldHead = "TENANT LANE REASON DUE WAITING OLDEST RETRY"
 func heldRows(row func(...any), held []*admitv1.HeldTenant) {
 	for _, h := range held {
 		row(h.GetTenant(), h.GetLane(), apiName(h.GetReason(), "REASON_"), h.GetDue(), h.GetWaiting(),
-			short(h.GetOldestAge()), short(h.GetRetryAfter()))
+			rough(h.GetOldestAge()), rough(h.GetRetryAfter()))
 	}
 }

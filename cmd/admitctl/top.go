@@ -34,7 +34,8 @@ func (a *app) topCommand() *cobra.Command {
 		Short: "Watch the pools, and who is held in one of them",
 		Long: `Watch the pools, and closely one of them, the first unless another is named: its
 lanes and buckets, and the tenants with the most held. It is what the page shows that
-each node serves, in 80 columns and 24 lines, until interrupted.`,
+each node serves, in 80 columns and 24 lines, until interrupted. Where the output is no
+terminal the frames come one below the other, an empty line between them.`,
 		Example: "  admitctl top email --once",
 		Args:    cobra.MaximumNArgs(1),
 	}
@@ -65,8 +66,11 @@ each node serves, in 80 columns and 24 lines, until interrupted.`,
 // watchTop shows frames until it is interrupted. A cluster that does not answer for a
 // while is waited for: that is when people look.
 func (a *app) watchTop(ctx context.Context, c *client.Client, pool string, interval time.Duration) error {
-	fmt.Fprint(a.stdout, hideCursor)
-	defer fmt.Fprint(a.stdout, showCursor)
+	before, between := "", "\n"
+	if isTerminal(a.stdout) {
+		before, between = hideCursor+clearScreen, clearScreen
+		defer fmt.Fprint(a.stdout, showCursor)
+	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var last topView
@@ -80,9 +84,12 @@ func (a *app) watchTop(ctx context.Context, c *client.Client, pool string, inter
 		case exitCode(err) != exitUnreachable && exitCode(err) != exitDeadline:
 			return err
 		default:
-			last.trouble = errorText(err, a.addr)
+			last.trouble = errorText(nil, err, a.addr)
 		}
-		fmt.Fprint(a.stdout, clearScreen+last.frame())
+		if _, err := io.WriteString(a.stdout, before+last.frame()); err != nil {
+			return err
+		}
+		before = between
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -35,10 +35,13 @@ func welcome(ctx context.Context, n *node.Node, cfg config.Config) string {
 	pool := p.Pools[0].Name
 	fmt.Fprintf(&b, "  %s acquire %s --tenant acme\n", ctl, pool)
 	fmt.Fprintf(&b, "  %s health %s\n", ctl, pool)
+	fmt.Fprintf(&b, "  %s explain %s --tenant acme\n", ctl, pool)
+	fmt.Fprintf(&b, "  %s shed %s\n", ctl, pool)
+	fmt.Fprintf(&b, "  %s top %s --once\n", ctl, pool)
 	if cfg.TLSCert == "" {
 		fmt.Fprintf(&b, "  grpcurl -plaintext -d '{\"pool\":%q,\"tenant\":\"acme\"}' %s admit.v1.AdmissionService/Acquire\n", pool, n.GRPCAddr())
 	}
-	b.WriteString("\n")
+	fmt.Fprintf(&b, "\nWho is held, why, and what frees it: %s://%s/\n\n", scheme, n.HTTPAddr())
 	return b.String()
 }
 
@@ -65,7 +68,7 @@ func credentials(cfg config.Config) string {
 	case cfg.TokensFile != "":
 		return ", with --ca-cert and --token-file"
 	case cfg.TLSClientCA != "":
-		return ", with --ca-cert, --cert and --key"
+		return ", with --ca-cert, --cert and --cert-key"
 	}
 	return ", with --ca-cert"
 }
