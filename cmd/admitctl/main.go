@@ -90,7 +90,7 @@ Data goes to stdout and talk to stderr.`,
 		a.dueCommand(), a.deadCommand(), a.demandCommand(),
 		a.tenantCommand(), a.pausableCommand("lane", "LANE", "marketing"),
 		a.pausableCommand("bucket", "BUCKET", "provider"), a.pausableCommand("group", "TENANT GROUP", "acme run-1"),
-		a.healthCommand(), a.topCommand(), a.shedCommand(), a.explainCommand(), a.debugCommand(), a.simulateCommand(),
+		a.benchCommand(), a.healthCommand(), a.topCommand(), a.shedCommand(), a.explainCommand(), a.debugCommand(), a.simulateCommand(),
 		a.clusterCommand(), a.certsCommand(), a.tokenCommand(), a.versionCommand(), exitCodesTopic(),
 	)
 	group(root)
