@@ -31,6 +31,11 @@ type Cluster struct {
 // ClusterOption changes how StartCluster sets the members up.
 type ClusterOption func(*Node)
 
+// With starts the members with settings beside those that all have.
+func With(settings ...string) ClusterOption {
+	return func(n *Node) { n.settings = append(n.settings, settings...) }
+}
+
 // StartCluster starts so many members, whose data and logs are in dir, and waits
 // until all of them serve.
 func StartCluster(t testing.TB, dir string, members int, opts ...ClusterOption) *Cluster {
