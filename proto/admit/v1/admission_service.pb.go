@@ -23,6 +23,64 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// DecisionSource is who decided.
+type DecisionSource int32
+
+const (
+	// Not told: the cluster.
+	DecisionSource_DECISION_SOURCE_UNSPECIFIED DecisionSource = 0
+	// The cluster.
+	DecisionSource_DECISION_SOURCE_CLUSTER DecisionSource = 1
+	// A sidecar, from tokens that the cluster gave it. `shedding` is absent.
+	DecisionSource_DECISION_SOURCE_SHARE DecisionSource = 2
+	// A sidecar that can't reach the cluster, as the policy's `on_loss` says.
+	// `shedding` is absent.
+	DecisionSource_DECISION_SOURCE_FALLBACK DecisionSource = 3
+)
+
+// Enum value maps for DecisionSource.
+var (
+	DecisionSource_name = map[int32]string{
+		0: "DECISION_SOURCE_UNSPECIFIED",
+		1: "DECISION_SOURCE_CLUSTER",
+		2: "DECISION_SOURCE_SHARE",
+		3: "DECISION_SOURCE_FALLBACK",
+	}
+	DecisionSource_value = map[string]int32{
+		"DECISION_SOURCE_UNSPECIFIED": 0,
+		"DECISION_SOURCE_CLUSTER":     1,
+		"DECISION_SOURCE_SHARE":       2,
+		"DECISION_SOURCE_FALLBACK":    3,
+	}
+)
+
+func (x DecisionSource) Enum() *DecisionSource {
+	p := new(DecisionSource)
+	*p = x
+	return p
+}
+
+func (x DecisionSource) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DecisionSource) Descriptor() protoreflect.EnumDescriptor {
+	return file_admit_v1_admission_service_proto_enumTypes[0].Descriptor()
+}
+
+func (DecisionSource) Type() protoreflect.EnumType {
+	return &file_admit_v1_admission_service_proto_enumTypes[0]
+}
+
+func (x DecisionSource) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DecisionSource.Descriptor instead.
+func (DecisionSource) EnumDescriptor() ([]byte, []int) {
+	return file_admit_v1_admission_service_proto_rawDescGZIP(), []int{0}
+}
+
 // AcquireRequest asks for one permit.
 type AcquireRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -226,8 +284,10 @@ type AcquireResponse struct {
 	Decision *Decision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
 	// The state of the lanes, and what of the caller's tenant is held.
 	Shedding *Shedding `protobuf:"bytes,2,opt,name=shedding,proto3" json:"shedding,omitempty"`
-	// Where in the replicated log it was decided.
-	Decided       *LogPosition `protobuf:"bytes,3,opt,name=decided,proto3" json:"decided,omitempty"`
+	// Where in the replicated log it was decided. Absent where a sidecar decided.
+	Decided *LogPosition `protobuf:"bytes,3,opt,name=decided,proto3" json:"decided,omitempty"`
+	// Who decided.
+	Source        DecisionSource `protobuf:"varint,4,opt,name=source,proto3,enum=admit.v1.DecisionSource" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -281,6 +341,13 @@ func (x *AcquireResponse) GetDecided() *LogPosition {
 		return x.Decided
 	}
 	return nil
+}
+
+func (x *AcquireResponse) GetSource() DecisionSource {
+	if x != nil {
+		return x.Source
+	}
+	return DecisionSource_DECISION_SOURCE_UNSPECIFIED
 }
 
 // BatchAcquireRequest asks for many permits, each on its own.
@@ -1453,11 +1520,12 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\abacklog\x18\r \x01(\x03R\abacklog\x12\x1b\n" +
 	"\tworker_id\x18\x0e \x01(\tR\bworkerId\x12\x17\n" +
 	"\adry_run\x18\x0f \x01(\bR\x06dryRunB\a\n" +
-	"\x05_cost\"\xa2\x01\n" +
+	"\x05_cost\"\xd4\x01\n" +
 	"\x0fAcquireResponse\x12.\n" +
 	"\bdecision\x18\x01 \x01(\v2\x12.admit.v1.DecisionR\bdecision\x12.\n" +
 	"\bshedding\x18\x02 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x12/\n" +
-	"\adecided\x18\x03 \x01(\v2\x15.admit.v1.LogPositionR\adecided\"K\n" +
+	"\adecided\x18\x03 \x01(\v2\x15.admit.v1.LogPositionR\adecided\x120\n" +
+	"\x06source\x18\x04 \x01(\x0e2\x18.admit.v1.DecisionSourceR\x06source\"K\n" +
 	"\x13BatchAcquireRequest\x124\n" +
 	"\brequests\x18\x01 \x03(\v2\x18.admit.v1.AcquireRequestR\brequests\"N\n" +
 	"\x14BatchAcquireResponse\x126\n" +
@@ -1536,7 +1604,12 @@ const file_admit_v1_admission_service_proto_rawDesc = "" +
 	"\x03ttl\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"w\n" +
 	"\x14ReportDemandResponse\x12.\n" +
 	"\bshedding\x18\x01 \x01(\v2\x12.admit.v1.SheddingR\bshedding\x12/\n" +
-	"\adecided\x18\x02 \x01(\v2\x15.admit.v1.LogPositionR\adecided2\xf9\x03\n" +
+	"\adecided\x18\x02 \x01(\v2\x15.admit.v1.LogPositionR\adecided*\x87\x01\n" +
+	"\x0eDecisionSource\x12\x1f\n" +
+	"\x1bDECISION_SOURCE_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17DECISION_SOURCE_CLUSTER\x10\x01\x12\x19\n" +
+	"\x15DECISION_SOURCE_SHARE\x10\x02\x12\x1c\n" +
+	"\x18DECISION_SOURCE_FALLBACK\x10\x032\xf9\x03\n" +
 	"\x10AdmissionService\x12>\n" +
 	"\aAcquire\x12\x18.admit.v1.AcquireRequest\x1a\x19.admit.v1.AcquireResponse\x12M\n" +
 	"\fBatchAcquire\x12\x1d.admit.v1.BatchAcquireRequest\x1a\x1e.admit.v1.BatchAcquireResponse\x128\n" +
@@ -1558,95 +1631,98 @@ func file_admit_v1_admission_service_proto_rawDescGZIP() []byte {
 	return file_admit_v1_admission_service_proto_rawDescData
 }
 
+var file_admit_v1_admission_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_admit_v1_admission_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_admit_v1_admission_service_proto_goTypes = []any{
-	(*AcquireRequest)(nil),        // 0: admit.v1.AcquireRequest
-	(*AcquireResponse)(nil),       // 1: admit.v1.AcquireResponse
-	(*BatchAcquireRequest)(nil),   // 2: admit.v1.BatchAcquireRequest
-	(*BatchAcquireResponse)(nil),  // 3: admit.v1.BatchAcquireResponse
-	(*BatchAcquireResult)(nil),    // 4: admit.v1.BatchAcquireResult
-	(*RenewRequest)(nil),          // 5: admit.v1.RenewRequest
-	(*RenewResponse)(nil),         // 6: admit.v1.RenewResponse
-	(*RenewResult)(nil),           // 7: admit.v1.RenewResult
-	(*ReleaseRequest)(nil),        // 8: admit.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 9: admit.v1.ReleaseResponse
-	(*BatchReleaseRequest)(nil),   // 10: admit.v1.BatchReleaseRequest
-	(*BatchReleaseResponse)(nil),  // 11: admit.v1.BatchReleaseResponse
-	(*BatchReleaseResult)(nil),    // 12: admit.v1.BatchReleaseResult
-	(*NextDueRequest)(nil),        // 13: admit.v1.NextDueRequest
-	(*NodeShare)(nil),             // 14: admit.v1.NodeShare
-	(*NextDueResponse)(nil),       // 15: admit.v1.NextDueResponse
-	(*ReportDemandRequest)(nil),   // 16: admit.v1.ReportDemandRequest
-	(*ReportDemandResponse)(nil),  // 17: admit.v1.ReportDemandResponse
-	nil,                           // 18: admit.v1.NextDueRequest.LaneLimitsEntry
-	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(*Decision)(nil),              // 21: admit.v1.Decision
-	(*Shedding)(nil),              // 22: admit.v1.Shedding
-	(*LogPosition)(nil),           // 23: admit.v1.LogPosition
-	(*ItemError)(nil),             // 24: admit.v1.ItemError
-	(LeaseResult)(0),              // 25: admit.v1.LeaseResult
-	(Outcome)(0),                  // 26: admit.v1.Outcome
-	(Finding)(0),                  // 27: admit.v1.Finding
-	(*Claim)(nil),                 // 28: admit.v1.Claim
+	(DecisionSource)(0),           // 0: admit.v1.DecisionSource
+	(*AcquireRequest)(nil),        // 1: admit.v1.AcquireRequest
+	(*AcquireResponse)(nil),       // 2: admit.v1.AcquireResponse
+	(*BatchAcquireRequest)(nil),   // 3: admit.v1.BatchAcquireRequest
+	(*BatchAcquireResponse)(nil),  // 4: admit.v1.BatchAcquireResponse
+	(*BatchAcquireResult)(nil),    // 5: admit.v1.BatchAcquireResult
+	(*RenewRequest)(nil),          // 6: admit.v1.RenewRequest
+	(*RenewResponse)(nil),         // 7: admit.v1.RenewResponse
+	(*RenewResult)(nil),           // 8: admit.v1.RenewResult
+	(*ReleaseRequest)(nil),        // 9: admit.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 10: admit.v1.ReleaseResponse
+	(*BatchReleaseRequest)(nil),   // 11: admit.v1.BatchReleaseRequest
+	(*BatchReleaseResponse)(nil),  // 12: admit.v1.BatchReleaseResponse
+	(*BatchReleaseResult)(nil),    // 13: admit.v1.BatchReleaseResult
+	(*NextDueRequest)(nil),        // 14: admit.v1.NextDueRequest
+	(*NodeShare)(nil),             // 15: admit.v1.NodeShare
+	(*NextDueResponse)(nil),       // 16: admit.v1.NextDueResponse
+	(*ReportDemandRequest)(nil),   // 17: admit.v1.ReportDemandRequest
+	(*ReportDemandResponse)(nil),  // 18: admit.v1.ReportDemandResponse
+	nil,                           // 19: admit.v1.NextDueRequest.LaneLimitsEntry
+	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*Decision)(nil),              // 22: admit.v1.Decision
+	(*Shedding)(nil),              // 23: admit.v1.Shedding
+	(*LogPosition)(nil),           // 24: admit.v1.LogPosition
+	(*ItemError)(nil),             // 25: admit.v1.ItemError
+	(LeaseResult)(0),              // 26: admit.v1.LeaseResult
+	(Outcome)(0),                  // 27: admit.v1.Outcome
+	(Finding)(0),                  // 28: admit.v1.Finding
+	(*Claim)(nil),                 // 29: admit.v1.Claim
 }
 var file_admit_v1_admission_service_proto_depIdxs = []int32{
-	19, // 0: admit.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
-	19, // 1: admit.v1.AcquireRequest.max_wait:type_name -> google.protobuf.Duration
-	20, // 2: admit.v1.AcquireRequest.issued_at:type_name -> google.protobuf.Timestamp
-	21, // 3: admit.v1.AcquireResponse.decision:type_name -> admit.v1.Decision
-	22, // 4: admit.v1.AcquireResponse.shedding:type_name -> admit.v1.Shedding
-	23, // 5: admit.v1.AcquireResponse.decided:type_name -> admit.v1.LogPosition
-	0,  // 6: admit.v1.BatchAcquireRequest.requests:type_name -> admit.v1.AcquireRequest
-	4,  // 7: admit.v1.BatchAcquireResponse.results:type_name -> admit.v1.BatchAcquireResult
-	1,  // 8: admit.v1.BatchAcquireResult.response:type_name -> admit.v1.AcquireResponse
-	24, // 9: admit.v1.BatchAcquireResult.error:type_name -> admit.v1.ItemError
-	19, // 10: admit.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
-	7,  // 11: admit.v1.RenewResponse.results:type_name -> admit.v1.RenewResult
-	22, // 12: admit.v1.RenewResponse.shedding:type_name -> admit.v1.Shedding
-	23, // 13: admit.v1.RenewResponse.decided:type_name -> admit.v1.LogPosition
-	25, // 14: admit.v1.RenewResult.result:type_name -> admit.v1.LeaseResult
-	19, // 15: admit.v1.RenewResult.expires_in:type_name -> google.protobuf.Duration
-	26, // 16: admit.v1.ReleaseRequest.outcome:type_name -> admit.v1.Outcome
-	19, // 17: admit.v1.ReleaseRequest.retry_after:type_name -> google.protobuf.Duration
-	27, // 18: admit.v1.ReleaseRequest.result:type_name -> admit.v1.Finding
-	25, // 19: admit.v1.ReleaseResponse.result:type_name -> admit.v1.LeaseResult
-	22, // 20: admit.v1.ReleaseResponse.shedding:type_name -> admit.v1.Shedding
-	23, // 21: admit.v1.ReleaseResponse.decided:type_name -> admit.v1.LogPosition
-	8,  // 22: admit.v1.BatchReleaseRequest.requests:type_name -> admit.v1.ReleaseRequest
-	12, // 23: admit.v1.BatchReleaseResponse.results:type_name -> admit.v1.BatchReleaseResult
-	9,  // 24: admit.v1.BatchReleaseResult.response:type_name -> admit.v1.ReleaseResponse
-	24, // 25: admit.v1.BatchReleaseResult.error:type_name -> admit.v1.ItemError
-	19, // 26: admit.v1.NextDueRequest.max_wait:type_name -> google.protobuf.Duration
-	19, // 27: admit.v1.NextDueRequest.ttl:type_name -> google.protobuf.Duration
-	18, // 28: admit.v1.NextDueRequest.lane_limits:type_name -> admit.v1.NextDueRequest.LaneLimitsEntry
-	14, // 29: admit.v1.NextDueRequest.node:type_name -> admit.v1.NodeShare
-	28, // 30: admit.v1.NextDueResponse.claims:type_name -> admit.v1.Claim
-	22, // 31: admit.v1.NextDueResponse.shedding:type_name -> admit.v1.Shedding
-	19, // 32: admit.v1.NextDueResponse.next_due_in:type_name -> google.protobuf.Duration
-	23, // 33: admit.v1.NextDueResponse.decided:type_name -> admit.v1.LogPosition
-	19, // 34: admit.v1.ReportDemandRequest.ttl:type_name -> google.protobuf.Duration
-	22, // 35: admit.v1.ReportDemandResponse.shedding:type_name -> admit.v1.Shedding
-	23, // 36: admit.v1.ReportDemandResponse.decided:type_name -> admit.v1.LogPosition
-	0,  // 37: admit.v1.AdmissionService.Acquire:input_type -> admit.v1.AcquireRequest
-	2,  // 38: admit.v1.AdmissionService.BatchAcquire:input_type -> admit.v1.BatchAcquireRequest
-	5,  // 39: admit.v1.AdmissionService.Renew:input_type -> admit.v1.RenewRequest
-	8,  // 40: admit.v1.AdmissionService.Release:input_type -> admit.v1.ReleaseRequest
-	10, // 41: admit.v1.AdmissionService.BatchRelease:input_type -> admit.v1.BatchReleaseRequest
-	13, // 42: admit.v1.AdmissionService.NextDue:input_type -> admit.v1.NextDueRequest
-	16, // 43: admit.v1.AdmissionService.ReportDemand:input_type -> admit.v1.ReportDemandRequest
-	1,  // 44: admit.v1.AdmissionService.Acquire:output_type -> admit.v1.AcquireResponse
-	3,  // 45: admit.v1.AdmissionService.BatchAcquire:output_type -> admit.v1.BatchAcquireResponse
-	6,  // 46: admit.v1.AdmissionService.Renew:output_type -> admit.v1.RenewResponse
-	9,  // 47: admit.v1.AdmissionService.Release:output_type -> admit.v1.ReleaseResponse
-	11, // 48: admit.v1.AdmissionService.BatchRelease:output_type -> admit.v1.BatchReleaseResponse
-	15, // 49: admit.v1.AdmissionService.NextDue:output_type -> admit.v1.NextDueResponse
-	17, // 50: admit.v1.AdmissionService.ReportDemand:output_type -> admit.v1.ReportDemandResponse
-	44, // [44:51] is the sub-list for method output_type
-	37, // [37:44] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	20, // 0: admit.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
+	20, // 1: admit.v1.AcquireRequest.max_wait:type_name -> google.protobuf.Duration
+	21, // 2: admit.v1.AcquireRequest.issued_at:type_name -> google.protobuf.Timestamp
+	22, // 3: admit.v1.AcquireResponse.decision:type_name -> admit.v1.Decision
+	23, // 4: admit.v1.AcquireResponse.shedding:type_name -> admit.v1.Shedding
+	24, // 5: admit.v1.AcquireResponse.decided:type_name -> admit.v1.LogPosition
+	0,  // 6: admit.v1.AcquireResponse.source:type_name -> admit.v1.DecisionSource
+	1,  // 7: admit.v1.BatchAcquireRequest.requests:type_name -> admit.v1.AcquireRequest
+	5,  // 8: admit.v1.BatchAcquireResponse.results:type_name -> admit.v1.BatchAcquireResult
+	2,  // 9: admit.v1.BatchAcquireResult.response:type_name -> admit.v1.AcquireResponse
+	25, // 10: admit.v1.BatchAcquireResult.error:type_name -> admit.v1.ItemError
+	20, // 11: admit.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
+	8,  // 12: admit.v1.RenewResponse.results:type_name -> admit.v1.RenewResult
+	23, // 13: admit.v1.RenewResponse.shedding:type_name -> admit.v1.Shedding
+	24, // 14: admit.v1.RenewResponse.decided:type_name -> admit.v1.LogPosition
+	26, // 15: admit.v1.RenewResult.result:type_name -> admit.v1.LeaseResult
+	20, // 16: admit.v1.RenewResult.expires_in:type_name -> google.protobuf.Duration
+	27, // 17: admit.v1.ReleaseRequest.outcome:type_name -> admit.v1.Outcome
+	20, // 18: admit.v1.ReleaseRequest.retry_after:type_name -> google.protobuf.Duration
+	28, // 19: admit.v1.ReleaseRequest.result:type_name -> admit.v1.Finding
+	26, // 20: admit.v1.ReleaseResponse.result:type_name -> admit.v1.LeaseResult
+	23, // 21: admit.v1.ReleaseResponse.shedding:type_name -> admit.v1.Shedding
+	24, // 22: admit.v1.ReleaseResponse.decided:type_name -> admit.v1.LogPosition
+	9,  // 23: admit.v1.BatchReleaseRequest.requests:type_name -> admit.v1.ReleaseRequest
+	13, // 24: admit.v1.BatchReleaseResponse.results:type_name -> admit.v1.BatchReleaseResult
+	10, // 25: admit.v1.BatchReleaseResult.response:type_name -> admit.v1.ReleaseResponse
+	25, // 26: admit.v1.BatchReleaseResult.error:type_name -> admit.v1.ItemError
+	20, // 27: admit.v1.NextDueRequest.max_wait:type_name -> google.protobuf.Duration
+	20, // 28: admit.v1.NextDueRequest.ttl:type_name -> google.protobuf.Duration
+	19, // 29: admit.v1.NextDueRequest.lane_limits:type_name -> admit.v1.NextDueRequest.LaneLimitsEntry
+	15, // 30: admit.v1.NextDueRequest.node:type_name -> admit.v1.NodeShare
+	29, // 31: admit.v1.NextDueResponse.claims:type_name -> admit.v1.Claim
+	23, // 32: admit.v1.NextDueResponse.shedding:type_name -> admit.v1.Shedding
+	20, // 33: admit.v1.NextDueResponse.next_due_in:type_name -> google.protobuf.Duration
+	24, // 34: admit.v1.NextDueResponse.decided:type_name -> admit.v1.LogPosition
+	20, // 35: admit.v1.ReportDemandRequest.ttl:type_name -> google.protobuf.Duration
+	23, // 36: admit.v1.ReportDemandResponse.shedding:type_name -> admit.v1.Shedding
+	24, // 37: admit.v1.ReportDemandResponse.decided:type_name -> admit.v1.LogPosition
+	1,  // 38: admit.v1.AdmissionService.Acquire:input_type -> admit.v1.AcquireRequest
+	3,  // 39: admit.v1.AdmissionService.BatchAcquire:input_type -> admit.v1.BatchAcquireRequest
+	6,  // 40: admit.v1.AdmissionService.Renew:input_type -> admit.v1.RenewRequest
+	9,  // 41: admit.v1.AdmissionService.Release:input_type -> admit.v1.ReleaseRequest
+	11, // 42: admit.v1.AdmissionService.BatchRelease:input_type -> admit.v1.BatchReleaseRequest
+	14, // 43: admit.v1.AdmissionService.NextDue:input_type -> admit.v1.NextDueRequest
+	17, // 44: admit.v1.AdmissionService.ReportDemand:input_type -> admit.v1.ReportDemandRequest
+	2,  // 45: admit.v1.AdmissionService.Acquire:output_type -> admit.v1.AcquireResponse
+	4,  // 46: admit.v1.AdmissionService.BatchAcquire:output_type -> admit.v1.BatchAcquireResponse
+	7,  // 47: admit.v1.AdmissionService.Renew:output_type -> admit.v1.RenewResponse
+	10, // 48: admit.v1.AdmissionService.Release:output_type -> admit.v1.ReleaseResponse
+	12, // 49: admit.v1.AdmissionService.BatchRelease:output_type -> admit.v1.BatchReleaseResponse
+	16, // 50: admit.v1.AdmissionService.NextDue:output_type -> admit.v1.NextDueResponse
+	18, // 51: admit.v1.AdmissionService.ReportDemand:output_type -> admit.v1.ReportDemandResponse
+	45, // [45:52] is the sub-list for method output_type
+	38, // [38:45] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_admission_service_proto_init() }
@@ -1674,13 +1750,14 @@ func file_admit_v1_admission_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_admission_service_proto_rawDesc), len(file_admit_v1_admission_service_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_admit_v1_admission_service_proto_goTypes,
 		DependencyIndexes: file_admit_v1_admission_service_proto_depIdxs,
+		EnumInfos:         file_admit_v1_admission_service_proto_enumTypes,
 		MessageInfos:      file_admit_v1_admission_service_proto_msgTypes,
 	}.Build()
 	File_admit_v1_admission_service_proto = out.File

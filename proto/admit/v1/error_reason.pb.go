@@ -88,6 +88,9 @@ const (
 	// FAILED_PRECONDITION. The cluster's members don't allow the change: the message
 	// says why.
 	ErrorReason_ERROR_REASON_MEMBERSHIP ErrorReason = 24
+	// Sidecars may hold no tokens for this: some bucket has no `share`, there is none,
+	// or the pool is a shadow.
+	ErrorReason_ERROR_REASON_NOT_SHARED ErrorReason = 26
 )
 
 // Enum value maps for ErrorReason.
@@ -116,6 +119,7 @@ var (
 		23: "ERROR_REASON_MEMBER_NOT_FOUND",
 		25: "ERROR_REASON_REVISION_NOT_FOUND",
 		24: "ERROR_REASON_MEMBERSHIP",
+		26: "ERROR_REASON_NOT_SHARED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":        0,
@@ -141,6 +145,7 @@ var (
 		"ERROR_REASON_MEMBER_NOT_FOUND":   23,
 		"ERROR_REASON_REVISION_NOT_FOUND": 25,
 		"ERROR_REASON_MEMBERSHIP":         24,
+		"ERROR_REASON_NOT_SHARED":         26,
 	}
 )
 
@@ -175,7 +180,7 @@ var File_admit_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_admit_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1badmit/v1/error_reason.proto\x12\badmit.v1*\xf0\x05\n" +
+	"\x1badmit/v1/error_reason.proto\x12\badmit.v1*\x8d\x06\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -200,7 +205,8 @@ const file_admit_v1_error_reason_proto_rawDesc = "" +
 	"\x1cERROR_REASON_UNAUTHENTICATED\x10\x16\x12!\n" +
 	"\x1dERROR_REASON_MEMBER_NOT_FOUND\x10\x17\x12#\n" +
 	"\x1fERROR_REASON_REVISION_NOT_FOUND\x10\x19\x12\x1b\n" +
-	"\x17ERROR_REASON_MEMBERSHIP\x10\x18B0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
+	"\x17ERROR_REASON_MEMBERSHIP\x10\x18\x12\x1b\n" +
+	"\x17ERROR_REASON_NOT_SHARED\x10\x1aB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 
 var (
 	file_admit_v1_error_reason_proto_rawDescOnce sync.Once

@@ -182,6 +182,64 @@ func (Bucket_Charge) EnumDescriptor() ([]byte, []int) {
 	return file_admit_v1_policy_proto_rawDescGZIP(), []int{4, 1}
 }
 
+// What a sidecar does with requests for which it holds nothing while it can't
+// reach a node that decides.
+type TokenShare_OnLoss int32
+
+const (
+	// Means CLOSED.
+	TokenShare_ON_LOSS_UNSPECIFIED TokenShare_OnLoss = 0
+	// Answers what the cluster would: UNAVAILABLE.
+	TokenShare_CLOSED TokenShare_OnLoss = 1
+	// Lets all through.
+	TokenShare_OPEN TokenShare_OnLoss = 2
+	// Lets `safe` tokens through in each period of the bucket.
+	TokenShare_SAFE TokenShare_OnLoss = 3
+)
+
+// Enum value maps for TokenShare_OnLoss.
+var (
+	TokenShare_OnLoss_name = map[int32]string{
+		0: "ON_LOSS_UNSPECIFIED",
+		1: "CLOSED",
+		2: "OPEN",
+		3: "SAFE",
+	}
+	TokenShare_OnLoss_value = map[string]int32{
+		"ON_LOSS_UNSPECIFIED": 0,
+		"CLOSED":              1,
+		"OPEN":                2,
+		"SAFE":                3,
+	}
+)
+
+func (x TokenShare_OnLoss) Enum() *TokenShare_OnLoss {
+	p := new(TokenShare_OnLoss)
+	*p = x
+	return p
+}
+
+func (x TokenShare_OnLoss) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TokenShare_OnLoss) Descriptor() protoreflect.EnumDescriptor {
+	return file_admit_v1_policy_proto_enumTypes[3].Descriptor()
+}
+
+func (TokenShare_OnLoss) Type() protoreflect.EnumType {
+	return &file_admit_v1_policy_proto_enumTypes[3]
+}
+
+func (x TokenShare_OnLoss) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TokenShare_OnLoss.Descriptor instead.
+func (TokenShare_OnLoss) EnumDescriptor() ([]byte, []int) {
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{5, 0}
+}
+
 // What becomes of a tenant without an override or a row.
 type Tenants_Unknown int32
 
@@ -219,11 +277,11 @@ func (x Tenants_Unknown) String() string {
 }
 
 func (Tenants_Unknown) Descriptor() protoreflect.EnumDescriptor {
-	return file_admit_v1_policy_proto_enumTypes[3].Descriptor()
+	return file_admit_v1_policy_proto_enumTypes[4].Descriptor()
 }
 
 func (Tenants_Unknown) Type() protoreflect.EnumType {
-	return &file_admit_v1_policy_proto_enumTypes[3]
+	return &file_admit_v1_policy_proto_enumTypes[4]
 }
 
 func (x Tenants_Unknown) Number() protoreflect.EnumNumber {
@@ -232,7 +290,7 @@ func (x Tenants_Unknown) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Tenants_Unknown.Descriptor instead.
 func (Tenants_Unknown) EnumDescriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{8, 0}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{9, 0}
 }
 
 // Policy is the whole of what operators decide, as a file in YAML or JSON or as
@@ -657,7 +715,10 @@ type Bucket struct {
 	// It grants nothing. Takes no capacity, refill or period.
 	Blocked bool `protobuf:"varint,7,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	// It grants its capacity once and never refills. Takes no refill or period.
-	OneShot       bool `protobuf:"varint,8,opt,name=one_shot,json=oneShot,proto3" json:"one_shot,omitempty"`
+	OneShot bool `protobuf:"varint,8,opt,name=one_shot,json=oneShot,proto3" json:"one_shot,omitempty"`
+	// Lets sidecars hold tokens of it. Absent means that only the cluster grants.
+	// Refused where it is `blocked` or `one_shot`, or charges PERMIT.
+	Share         *TokenShare `protobuf:"bytes,9,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -748,6 +809,103 @@ func (x *Bucket) GetOneShot() bool {
 	return false
 }
 
+func (x *Bucket) GetShare() *TokenShare {
+	if x != nil {
+		return x.Share
+	}
+	return nil
+}
+
+// TokenShare lets a sidecar hold tokens of a bucket for one tenant, and grant
+// requests that are rate_only from them without asking the cluster. What is held is
+// taken from the bucket at once and does not refill before it is spent or given
+// back: what was spent and what is held together never exceed the capacity. All
+// buckets that a request takes tokens of have to allow it.
+type TokenShare struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most tokens that sidecars hold together, 1 to the bucket's capacity.
+	// Required.
+	Max *int64 `protobuf:"varint,1,opt,name=max,proto3,oneof" json:"max,omitempty"`
+	// How long a sidecar may hold tokens, 1 s to 1 h. What it has not given back by
+	// then counts as spent. Absent means 10 s.
+	Ttl *durationpb.Duration `protobuf:"bytes,2,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// After how long without a request for them a sidecar gives tokens back, 100 ms
+	// to ttl. Absent means 2 s, or ttl if that is shorter.
+	IdleReturn *durationpb.Duration `protobuf:"bytes,3,opt,name=idle_return,json=idleReturn,proto3" json:"idle_return,omitempty"`
+	// Absent means CLOSED. Of several buckets the strictest counts.
+	OnLoss TokenShare_OnLoss `protobuf:"varint,4,opt,name=on_loss,json=onLoss,proto3,enum=admit.v1.TokenShare_OnLoss" json:"on_loss,omitempty"`
+	// With SAFE, and only then: tokens in each period, for each sidecar and tenant, 1
+	// to capacity.
+	Safe          *int64 `protobuf:"varint,5,opt,name=safe,proto3,oneof" json:"safe,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TokenShare) Reset() {
+	*x = TokenShare{}
+	mi := &file_admit_v1_policy_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TokenShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TokenShare) ProtoMessage() {}
+
+func (x *TokenShare) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_v1_policy_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TokenShare.ProtoReflect.Descriptor instead.
+func (*TokenShare) Descriptor() ([]byte, []int) {
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *TokenShare) GetMax() int64 {
+	if x != nil && x.Max != nil {
+		return *x.Max
+	}
+	return 0
+}
+
+func (x *TokenShare) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
+func (x *TokenShare) GetIdleReturn() *durationpb.Duration {
+	if x != nil {
+		return x.IdleReturn
+	}
+	return nil
+}
+
+func (x *TokenShare) GetOnLoss() TokenShare_OnLoss {
+	if x != nil {
+		return x.OnLoss
+	}
+	return TokenShare_ON_LOSS_UNSPECIFIED
+}
+
+func (x *TokenShare) GetSafe() int64 {
+	if x != nil && x.Safe != nil {
+		return *x.Safe
+	}
+	return 0
+}
+
 // Lane is a strict priority class.
 type Lane struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -774,7 +932,7 @@ type Lane struct {
 
 func (x *Lane) Reset() {
 	*x = Lane{}
-	mi := &file_admit_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +944,7 @@ func (x *Lane) String() string {
 func (*Lane) ProtoMessage() {}
 
 func (x *Lane) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +957,7 @@ func (x *Lane) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lane.ProtoReflect.Descriptor instead.
 func (*Lane) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Lane) GetName() string {
@@ -864,7 +1022,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_admit_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1034,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1047,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Batch) GetSize() int64 {
@@ -937,7 +1095,7 @@ type Yield struct {
 
 func (x *Yield) Reset() {
 	*x = Yield{}
-	mi := &file_admit_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +1107,7 @@ func (x *Yield) String() string {
 func (*Yield) ProtoMessage() {}
 
 func (x *Yield) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +1120,7 @@ func (x *Yield) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Yield.ProtoReflect.Descriptor instead.
 func (*Yield) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Yield) GetAbove() int64 {
@@ -1010,7 +1168,7 @@ type Tenants struct {
 
 func (x *Tenants) Reset() {
 	*x = Tenants{}
-	mi := &file_admit_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1180,7 @@ func (x *Tenants) String() string {
 func (*Tenants) ProtoMessage() {}
 
 func (x *Tenants) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1193,7 @@ func (x *Tenants) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenants.ProtoReflect.Descriptor instead.
 func (*Tenants) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Tenants) GetDefaults() *Tenant {
@@ -1089,7 +1247,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_admit_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1259,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1272,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Tenant) GetId() string {
@@ -1183,7 +1341,7 @@ type BucketOverride struct {
 
 func (x *BucketOverride) Reset() {
 	*x = BucketOverride{}
-	mi := &file_admit_v1_policy_proto_msgTypes[10]
+	mi := &file_admit_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1353,7 @@ func (x *BucketOverride) String() string {
 func (*BucketOverride) ProtoMessage() {}
 
 func (x *BucketOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[10]
+	mi := &file_admit_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1366,7 @@ func (x *BucketOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketOverride.ProtoReflect.Descriptor instead.
 func (*BucketOverride) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BucketOverride) GetCapacity() int64 {
@@ -1256,7 +1414,7 @@ type Retry struct {
 
 func (x *Retry) Reset() {
 	*x = Retry{}
-	mi := &file_admit_v1_policy_proto_msgTypes[11]
+	mi := &file_admit_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1426,7 @@ func (x *Retry) String() string {
 func (*Retry) ProtoMessage() {}
 
 func (x *Retry) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[11]
+	mi := &file_admit_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1439,7 @@ func (x *Retry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retry.ProtoReflect.Descriptor instead.
 func (*Retry) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Retry) GetMaxAttempts() int32 {
@@ -1326,7 +1484,7 @@ type Cadence struct {
 
 func (x *Cadence) Reset() {
 	*x = Cadence{}
-	mi := &file_admit_v1_policy_proto_msgTypes[12]
+	mi := &file_admit_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1338,7 +1496,7 @@ func (x *Cadence) String() string {
 func (*Cadence) ProtoMessage() {}
 
 func (x *Cadence) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[12]
+	mi := &file_admit_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1351,7 +1509,7 @@ func (x *Cadence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cadence.ProtoReflect.Descriptor instead.
 func (*Cadence) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Cadence) GetName() string {
@@ -1431,7 +1589,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_admit_v1_policy_proto_msgTypes[13]
+	mi := &file_admit_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1443,7 +1601,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_v1_policy_proto_msgTypes[13]
+	mi := &file_admit_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1456,7 +1614,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_admit_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_admit_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Limits) GetEntries() int64 {
@@ -1588,7 +1746,7 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"MatchEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa7\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd3\x03\n" +
 	"\x06Bucket\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x05scope\x18\x02 \x01(\x0e2\x16.admit.v1.Bucket.ScopeR\x05scope\x12\x1f\n" +
@@ -1597,7 +1755,8 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\x06period\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06period\x12/\n" +
 	"\x06charge\x18\x06 \x01(\x0e2\x17.admit.v1.Bucket.ChargeR\x06charge\x12\x18\n" +
 	"\ablocked\x18\a \x01(\bR\ablocked\x12\x19\n" +
-	"\bone_shot\x18\b \x01(\bR\aoneShot\"4\n" +
+	"\bone_shot\x18\b \x01(\bR\aoneShot\x12*\n" +
+	"\x05share\x18\t \x01(\v2\x14.admit.v1.TokenShareR\x05share\"4\n" +
 	"\x05Scope\x12\x15\n" +
 	"\x11SCOPE_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04POOL\x10\x01\x12\n" +
@@ -1609,7 +1768,23 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x06PERMIT\x10\x02B\v\n" +
 	"\t_capacityB\t\n" +
-	"\a_refill\"\xd7\x02\n" +
+	"\a_refill\"\xaf\x02\n" +
+	"\n" +
+	"TokenShare\x12\x15\n" +
+	"\x03max\x18\x01 \x01(\x03H\x00R\x03max\x88\x01\x01\x12+\n" +
+	"\x03ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12:\n" +
+	"\vidle_return\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"idleReturn\x124\n" +
+	"\aon_loss\x18\x04 \x01(\x0e2\x1b.admit.v1.TokenShare.OnLossR\x06onLoss\x12\x17\n" +
+	"\x04safe\x18\x05 \x01(\x03H\x01R\x04safe\x88\x01\x01\"A\n" +
+	"\x06OnLoss\x12\x17\n" +
+	"\x13ON_LOSS_UNSPECIFIED\x10\x00\x12\n" +
+	"\n" +
+	"\x06CLOSED\x10\x01\x12\b\n" +
+	"\x04OPEN\x10\x02\x12\b\n" +
+	"\x04SAFE\x10\x03B\x06\n" +
+	"\x04_maxB\a\n" +
+	"\x05_safe\"\xd7\x02\n" +
 	"\x04Lane\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
 	"\vleave_slots\x18\x02 \x01(\x03R\n" +
@@ -1723,76 +1898,82 @@ func file_admit_v1_policy_proto_rawDescGZIP() []byte {
 	return file_admit_v1_policy_proto_rawDescData
 }
 
-var file_admit_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_admit_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_admit_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_admit_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_admit_v1_policy_proto_goTypes = []any{
 	(Pool_Enforcement)(0),       // 0: admit.v1.Pool.Enforcement
 	(Bucket_Scope)(0),           // 1: admit.v1.Bucket.Scope
 	(Bucket_Charge)(0),          // 2: admit.v1.Bucket.Charge
-	(Tenants_Unknown)(0),        // 3: admit.v1.Tenants.Unknown
-	(*Policy)(nil),              // 4: admit.v1.Policy
-	(*Pool)(nil),                // 5: admit.v1.Pool
-	(*Envoy)(nil),               // 6: admit.v1.Envoy
-	(*EnvoyRule)(nil),           // 7: admit.v1.EnvoyRule
-	(*Bucket)(nil),              // 8: admit.v1.Bucket
-	(*Lane)(nil),                // 9: admit.v1.Lane
-	(*Batch)(nil),               // 10: admit.v1.Batch
-	(*Yield)(nil),               // 11: admit.v1.Yield
-	(*Tenants)(nil),             // 12: admit.v1.Tenants
-	(*Tenant)(nil),              // 13: admit.v1.Tenant
-	(*BucketOverride)(nil),      // 14: admit.v1.BucketOverride
-	(*Retry)(nil),               // 15: admit.v1.Retry
-	(*Cadence)(nil),             // 16: admit.v1.Cadence
-	(*Limits)(nil),              // 17: admit.v1.Limits
-	nil,                         // 18: admit.v1.Pool.CategoriesEntry
-	nil,                         // 19: admit.v1.EnvoyRule.MatchEntry
-	nil,                         // 20: admit.v1.Lane.LeaveTokensEntry
-	nil,                         // 21: admit.v1.Tenant.BucketsEntry
-	nil,                         // 22: admit.v1.Tenant.LaneMaxActiveEntry
-	(*durationpb.Duration)(nil), // 23: google.protobuf.Duration
+	(TokenShare_OnLoss)(0),      // 3: admit.v1.TokenShare.OnLoss
+	(Tenants_Unknown)(0),        // 4: admit.v1.Tenants.Unknown
+	(*Policy)(nil),              // 5: admit.v1.Policy
+	(*Pool)(nil),                // 6: admit.v1.Pool
+	(*Envoy)(nil),               // 7: admit.v1.Envoy
+	(*EnvoyRule)(nil),           // 8: admit.v1.EnvoyRule
+	(*Bucket)(nil),              // 9: admit.v1.Bucket
+	(*TokenShare)(nil),          // 10: admit.v1.TokenShare
+	(*Lane)(nil),                // 11: admit.v1.Lane
+	(*Batch)(nil),               // 12: admit.v1.Batch
+	(*Yield)(nil),               // 13: admit.v1.Yield
+	(*Tenants)(nil),             // 14: admit.v1.Tenants
+	(*Tenant)(nil),              // 15: admit.v1.Tenant
+	(*BucketOverride)(nil),      // 16: admit.v1.BucketOverride
+	(*Retry)(nil),               // 17: admit.v1.Retry
+	(*Cadence)(nil),             // 18: admit.v1.Cadence
+	(*Limits)(nil),              // 19: admit.v1.Limits
+	nil,                         // 20: admit.v1.Pool.CategoriesEntry
+	nil,                         // 21: admit.v1.EnvoyRule.MatchEntry
+	nil,                         // 22: admit.v1.Lane.LeaveTokensEntry
+	nil,                         // 23: admit.v1.Tenant.BucketsEntry
+	nil,                         // 24: admit.v1.Tenant.LaneMaxActiveEntry
+	(*durationpb.Duration)(nil), // 25: google.protobuf.Duration
 }
 var file_admit_v1_policy_proto_depIdxs = []int32{
-	5,  // 0: admit.v1.Policy.pools:type_name -> admit.v1.Pool
-	23, // 1: admit.v1.Pool.permit_ttl:type_name -> google.protobuf.Duration
-	8,  // 2: admit.v1.Pool.buckets:type_name -> admit.v1.Bucket
-	9,  // 3: admit.v1.Pool.lanes:type_name -> admit.v1.Lane
-	18, // 4: admit.v1.Pool.categories:type_name -> admit.v1.Pool.CategoriesEntry
-	12, // 5: admit.v1.Pool.tenants:type_name -> admit.v1.Tenants
-	15, // 6: admit.v1.Pool.retry:type_name -> admit.v1.Retry
-	23, // 7: admit.v1.Pool.max_pause:type_name -> google.protobuf.Duration
-	17, // 8: admit.v1.Pool.limits:type_name -> admit.v1.Limits
-	16, // 9: admit.v1.Pool.cadences:type_name -> admit.v1.Cadence
-	23, // 10: admit.v1.Pool.done_retention:type_name -> google.protobuf.Duration
+	6,  // 0: admit.v1.Policy.pools:type_name -> admit.v1.Pool
+	25, // 1: admit.v1.Pool.permit_ttl:type_name -> google.protobuf.Duration
+	9,  // 2: admit.v1.Pool.buckets:type_name -> admit.v1.Bucket
+	11, // 3: admit.v1.Pool.lanes:type_name -> admit.v1.Lane
+	20, // 4: admit.v1.Pool.categories:type_name -> admit.v1.Pool.CategoriesEntry
+	14, // 5: admit.v1.Pool.tenants:type_name -> admit.v1.Tenants
+	17, // 6: admit.v1.Pool.retry:type_name -> admit.v1.Retry
+	25, // 7: admit.v1.Pool.max_pause:type_name -> google.protobuf.Duration
+	19, // 8: admit.v1.Pool.limits:type_name -> admit.v1.Limits
+	18, // 9: admit.v1.Pool.cadences:type_name -> admit.v1.Cadence
+	25, // 10: admit.v1.Pool.done_retention:type_name -> google.protobuf.Duration
 	0,  // 11: admit.v1.Pool.enforcement:type_name -> admit.v1.Pool.Enforcement
-	23, // 12: admit.v1.Pool.dead_retention:type_name -> google.protobuf.Duration
-	6,  // 13: admit.v1.Pool.envoy:type_name -> admit.v1.Envoy
-	7,  // 14: admit.v1.Envoy.rules:type_name -> admit.v1.EnvoyRule
-	19, // 15: admit.v1.EnvoyRule.match:type_name -> admit.v1.EnvoyRule.MatchEntry
+	25, // 12: admit.v1.Pool.dead_retention:type_name -> google.protobuf.Duration
+	7,  // 13: admit.v1.Pool.envoy:type_name -> admit.v1.Envoy
+	8,  // 14: admit.v1.Envoy.rules:type_name -> admit.v1.EnvoyRule
+	21, // 15: admit.v1.EnvoyRule.match:type_name -> admit.v1.EnvoyRule.MatchEntry
 	1,  // 16: admit.v1.Bucket.scope:type_name -> admit.v1.Bucket.Scope
-	23, // 17: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
+	25, // 17: admit.v1.Bucket.period:type_name -> google.protobuf.Duration
 	2,  // 18: admit.v1.Bucket.charge:type_name -> admit.v1.Bucket.Charge
-	20, // 19: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
-	11, // 20: admit.v1.Lane.yield:type_name -> admit.v1.Yield
-	10, // 21: admit.v1.Lane.batch:type_name -> admit.v1.Batch
-	23, // 22: admit.v1.Batch.linger:type_name -> google.protobuf.Duration
-	23, // 23: admit.v1.Yield.above_age:type_name -> google.protobuf.Duration
-	23, // 24: admit.v1.Yield.resume_age:type_name -> google.protobuf.Duration
-	13, // 25: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
-	13, // 26: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
-	3,  // 27: admit.v1.Tenants.unknown:type_name -> admit.v1.Tenants.Unknown
-	21, // 28: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
-	22, // 29: admit.v1.Tenant.lane_max_active:type_name -> admit.v1.Tenant.LaneMaxActiveEntry
-	23, // 30: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
-	23, // 31: admit.v1.Retry.base:type_name -> google.protobuf.Duration
-	23, // 32: admit.v1.Retry.max:type_name -> google.protobuf.Duration
-	23, // 33: admit.v1.Cadence.base:type_name -> google.protobuf.Duration
-	23, // 34: admit.v1.Cadence.max:type_name -> google.protobuf.Duration
-	14, // 35: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	10, // 19: admit.v1.Bucket.share:type_name -> admit.v1.TokenShare
+	25, // 20: admit.v1.TokenShare.ttl:type_name -> google.protobuf.Duration
+	25, // 21: admit.v1.TokenShare.idle_return:type_name -> google.protobuf.Duration
+	3,  // 22: admit.v1.TokenShare.on_loss:type_name -> admit.v1.TokenShare.OnLoss
+	22, // 23: admit.v1.Lane.leave_tokens:type_name -> admit.v1.Lane.LeaveTokensEntry
+	13, // 24: admit.v1.Lane.yield:type_name -> admit.v1.Yield
+	12, // 25: admit.v1.Lane.batch:type_name -> admit.v1.Batch
+	25, // 26: admit.v1.Batch.linger:type_name -> google.protobuf.Duration
+	25, // 27: admit.v1.Yield.above_age:type_name -> google.protobuf.Duration
+	25, // 28: admit.v1.Yield.resume_age:type_name -> google.protobuf.Duration
+	15, // 29: admit.v1.Tenants.defaults:type_name -> admit.v1.Tenant
+	15, // 30: admit.v1.Tenants.overrides:type_name -> admit.v1.Tenant
+	4,  // 31: admit.v1.Tenants.unknown:type_name -> admit.v1.Tenants.Unknown
+	23, // 32: admit.v1.Tenant.buckets:type_name -> admit.v1.Tenant.BucketsEntry
+	24, // 33: admit.v1.Tenant.lane_max_active:type_name -> admit.v1.Tenant.LaneMaxActiveEntry
+	25, // 34: admit.v1.BucketOverride.period:type_name -> google.protobuf.Duration
+	25, // 35: admit.v1.Retry.base:type_name -> google.protobuf.Duration
+	25, // 36: admit.v1.Retry.max:type_name -> google.protobuf.Duration
+	25, // 37: admit.v1.Cadence.base:type_name -> google.protobuf.Duration
+	25, // 38: admit.v1.Cadence.max:type_name -> google.protobuf.Duration
+	16, // 39: admit.v1.Tenant.BucketsEntry.value:type_name -> admit.v1.BucketOverride
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_admit_v1_policy_proto_init() }
@@ -1805,18 +1986,19 @@ func file_admit_v1_policy_proto_init() {
 	file_admit_v1_policy_proto_msgTypes[5].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[6].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[7].OneofWrappers = []any{}
-	file_admit_v1_policy_proto_msgTypes[9].OneofWrappers = []any{}
+	file_admit_v1_policy_proto_msgTypes[8].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[10].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[11].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[12].OneofWrappers = []any{}
 	file_admit_v1_policy_proto_msgTypes[13].OneofWrappers = []any{}
+	file_admit_v1_policy_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_v1_policy_proto_rawDesc), len(file_admit_v1_policy_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   19,
+			NumEnums:      5,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
