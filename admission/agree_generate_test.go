@@ -115,6 +115,10 @@ func (g *generator) note(e admission.Entry, results []admission.Result, n *naive
 			if r.Err == nil && r.Decision.Granted() {
 				g.tokens = append(g.tokens, r.Decision.Permit.Token)
 			}
+		case *admission.LeaseShareResult:
+			if r.Err == nil && r.Shed == nil {
+				g.tokens = append(g.tokens, r.Permit.Token)
+			}
 		case *admission.NextDueResult:
 			for _, c := range r.Claims {
 				g.tokens = append(g.tokens, c.Permit.Token)
@@ -140,7 +144,7 @@ func (g *generator) op() admission.Op {
 	switch pick(g, "op",
 		"next", "acquire", "release", "schedule", "next", "acquire", "release", "schedule", "again",
 		"next", "acquire", "release", "schedule", "renew", "unschedule", "control", "put", "dead",
-		"acquire", "acquire", "detach", "report", "report", "take", "take") {
+		"acquire", "acquire", "detach", "report", "report", "take", "take", "share", "share") {
 	case "again":
 		return g.again()
 	case "acquire":
@@ -153,6 +157,8 @@ func (g *generator) op() admission.Op {
 		return g.release()
 	case "take":
 		return g.take()
+	case "share":
+		return g.share()
 	case "renew":
 		return &admission.Renew{TTL: g.ttl(), Tokens: list(g, "tokens", 1, 2, g.token)}
 	case "dead":
@@ -268,6 +274,16 @@ func (g *generator) take() *admission.Take {
 			Tokens:  pick[int64](g, "tokens", 1, 1, 1, 2, 3, 0, -1, -3, 40), Shadow: g.chance(5, "shadow"),
 		}
 	})}
+}
+
+// share asks for tokens as one of a few sidecars.
+func (g *generator) share() *admission.LeaseShare {
+	total := pick[int64](g, "total", 1, 1, 2, 3)
+	return &admission.LeaseShare{
+		Pool: g.pool(), Tenant: g.tenant(), Category: pick(g, "category", categories...), Tokens: pick[int64](g, "tokens", 1, 2, 3, 5, 40),
+		Node:  admission.Node{ID: pick(g, "sidecar", "n", "m", "o"), Owned: pick(g, "owned", 1, 1, total), Total: total},
+		Nonce: g.nonce,
+	}
 }
 
 func (g *generator) maxWait() time.Duration {

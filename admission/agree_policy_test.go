@@ -49,7 +49,8 @@ func (g *generator) drawPool(name string) admission.PoolPolicy {
 		NewTenantsPerSecond: pick[int64](g, "new tenants", 0, 0, 0, 1, 2),
 		TenantRows:          pick[int64](g, "tenant rows", 0, 0, 2, 1),
 	}
-	p.Limits.PausedGroups = pick[int64](g, "paused groups", 0, 0, 1)
+	p.Limits.PausedGroups, p.Limits.Shares = pick[int64](g, "paused groups", 0, 0, 1), pick[int64](g, "shares", 0, 0, 0, 2)
+	shared := !g.chance(3, "not shared")
 	p.Shadow = g.chance(12, "only watches")
 	p.LockMaxActive = pick[int64](g, "lock max active", 0, 0, 2)
 	p.DoneRetention = pick(g, "done retention", 0, 3*time.Second, time.Minute)
@@ -57,6 +58,9 @@ func (g *generator) drawPool(name string) admission.PoolPolicy {
 	for _, bucket := range bucketNames {
 		if g.chance(3, "bucket") {
 			p.Buckets = append(p.Buckets, g.drawBucket(bucket))
+			if shared {
+				g.letShare(&p.Buckets[len(p.Buckets)-1])
+			}
 		}
 	}
 	for _, cadence := range []string{"c", "d"} {
@@ -86,6 +90,22 @@ func (g *generator) drawBucket(name string) admission.BucketPolicy {
 		b.Refill, b.Period, b.OneShot = 0, 0, true
 	}
 	return b
+}
+
+// letShare lets sidecars hold tokens of the bucket.
+func (g *generator) letShare(b *admission.BucketPolicy) {
+	if b.Blocked || b.OneShot || g.chance(12, "no share") {
+		return
+	}
+	b.PerPermit = false
+	b.Share = admission.TokenShare{
+		Max: pick(g, "share max", b.Capacity, b.Capacity, 1, b.Capacity-1), TTL: pick(g, "share ttl", 0, time.Second, time.Minute),
+		IdleReturn: pick(g, "idle return", 0, time.Second, 100*time.Millisecond),
+		OnLoss:     pick(g, "on loss", 0, admission.OnLossClosed, admission.OnLossOpen, admission.OnLossSafe),
+	}
+	if b.Share.OnLoss == admission.OnLossSafe {
+		b.Share.Safe = pick(g, "safe", 1, b.Capacity)
+	}
 }
 
 func (g *generator) drawCadence(name string) admission.CadencePolicy {

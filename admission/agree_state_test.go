@@ -49,9 +49,9 @@ func (n *naive) facts() facts {
 			f.add("part %v fence %d of %d entry %q cancelled %v", p.token, p.fence, p.whole.token.Position, entry, p.cancelled)
 			continue
 		}
-		f.add("permit %v fence %d of %s/%s in %s until %d ttl %d cost %d cancelled %v entry %q lock %q job %q counted %v",
+		f.add("permit %v fence %d of %s/%s in %s until %d ttl %d cost %d cancelled %v entry %q lock %q job %q counted %v asked %d",
 			p.token, p.fence, p.pool.policy.Name, p.tenant, p.lane, p.expires, p.ttl, p.cost, p.cancelled, entry,
-			p.lockKey, p.dedupeKey, !p.uncounted)
+			p.lockKey, p.dedupeKey, !p.uncounted, p.asked)
 	}
 	for _, w := range n.waiters {
 		f.add("waiter %v of %s/%s in %s cost %d lock %q job %q request %q rate %v until %d detached %d asked %d",
@@ -163,9 +163,9 @@ func coreFacts(core *admission.State) facts {
 				r.DiedAt, r.BuriedAt, r.Letter != 0, r.Redriven, r.CameDue, r.History)
 		case admission.PermitRow:
 			t := tenants[r.Tenant]
-			f.add("permit %v fence %d of %s/%s in %s until %d ttl %d cost %d cancelled %v entry %q lock %q job %q counted %v",
+			f.add("permit %v fence %d of %s/%s in %s until %d ttl %d cost %d cancelled %v entry %q lock %q job %q counted %v asked %d",
 				r.Token, r.Fence, t.Pool, t.ID, r.Lane, r.Expires, r.TTL, r.Cost, r.Cancelled, r.Entry,
-				r.LockKey, r.DedupeKey, !r.Uncounted)
+				r.LockKey, r.DedupeKey, !r.Uncounted, r.Wanted)
 		case admission.PartRow:
 			f.add("part %v fence %d of %d entry %q cancelled %v", r.Token, r.Fence, r.Permit, r.Entry, r.Cancelled)
 		case admission.WaiterRow:

@@ -147,6 +147,19 @@ func (a *agreement) foretell(e admission.Entry) func([]admission.Result) {
 				a.same("what was foretold of tokens", told, got)
 			}
 		}
+	case *admission.LeaseShare:
+		p := a.n.pool(op.Pool)
+		later := e.T != a.n.t || e.W != a.n.w
+		if p != nil && (later && (p.yields() || p.reported()) || a.n.yieldsStale(p, e.T, e.W)) {
+			break
+		}
+		told, _ := a.core.DecideLease(e.T, op)
+		return func(got []admission.Result) {
+			plain := *got[0].(*admission.LeaseShareResult)
+			if plain.Permit = (admission.Permit{}); !byMemory(told.Shed) && !byMemory(plain.Shed) {
+				a.same("what was foretold of a share", told, &plain)
+			}
+		}
 	case *admission.NextDue:
 		wait, ok := a.core.PollDelay(e.T, e.W, op)
 		return func(got []admission.Result) {

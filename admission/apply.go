@@ -8,7 +8,7 @@ import "slices"
 // Within an entry time advances first; then come the operator's operations,
 // releases and renewals, the permits that expire, what is scheduled, then what is
 // asked for, in fair order, then the waits that end, and at last what takes tokens
-// and no turn. So holders are favoured, and what they free is given out in the same
+// and no turn: Takes and shares, in their order. So holders are favoured, and what they free is given out in the same
 // entry. All operations of an entry are concurrent to their callers: any order among
 // them is one they could have seen.
 func (s *State) Apply(e Entry) []Result {
@@ -90,8 +90,11 @@ func (s *State) settleLease(op Op) Result {
 
 // takeLast runs what takes tokens and no turn.
 func (s *State) takeLast(op Op) Result {
-	if op, ok := op.(*Take); ok {
+	switch op := op.(type) {
+	case *Take:
 		return s.take(op)
+	case *LeaseShare:
+		return s.leaseShare(op)
 	}
 	return nil
 }

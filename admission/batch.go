@@ -177,6 +177,7 @@ func (s *State) letGo(h holding, done bool) {
 func (s *State) end(p *permitRow) int {
 	ended := s.w.Add(-s.lease().Sub(p.expires))
 	p.demand.tenant.pool.expired++
+	s.lapse(p)
 	n := 0
 	for h := (holding{permit: p}); ; n++ {
 		if p.batch {

@@ -17,6 +17,8 @@ type bucketSpec struct {
 	perPermit bool
 	blocked   bool
 	oneShot   bool
+	// shared says how much of it sidecars may hold; nil: nothing.
+	shared *TokenShare
 	charging
 }
 
@@ -35,6 +37,9 @@ type bucketState struct {
 	used int64
 	rem  int64
 	at   Instant
+	// lent are those of the used tokens that sidecars hold. They do not refill: nobody
+	// knows when they are spent. It follows from the live permits.
+	lent int64
 	// The bucket gives nothing before pausedUntil, nor while pausedByHand.
 	pausedUntil  Instant
 	pausedByHand bool
@@ -50,7 +55,7 @@ func (b *bucketState) settle(spec *bucketSpec, now Instant) {
 	}
 	elapsed := uint64(now - b.at)
 	b.at = now
-	if b.used == 0 || spec.refill == 0 {
+	if b.used == b.lent || spec.refill == 0 {
 		return
 	}
 	hi, lo := bits.Mul64(elapsed, uint64(spec.refill))
@@ -58,12 +63,12 @@ func (b *bucketState) settle(spec *bucketSpec, now Instant) {
 	hi += carry
 	period := uint64(spec.period)
 	if hi >= period {
-		b.used, b.rem = 0, 0
+		b.used, b.rem = b.lent, 0
 		return
 	}
 	back, rem := bits.Div64(hi, lo, period)
-	if back >= uint64(b.used) {
-		b.used, b.rem = 0, 0
+	if back >= uint64(b.used-b.lent) {
+		b.used, b.rem = b.lent, 0
 		return
 	}
 	b.used -= int64(back)
@@ -97,7 +102,7 @@ func (b *bucketState) refilledAt(spec *bucketSpec, n, leave int64) Instant {
 	if short <= 0 {
 		return max(b.pausedUntil, 0)
 	}
-	if spec.refill == 0 {
+	if spec.refill == 0 || short > b.used-b.lent { // then it takes the end of a share
 		return never
 	}
 	hi, lo := bits.Mul64(uint64(short), uint64(spec.period))
@@ -125,8 +130,17 @@ func (b *bucketState) take(n int64) { b.used += n }
 
 // giveBack returns n tokens that were charged and not spent.
 func (b *bucketState) giveBack(n int64) {
-	if b.used -= n; b.used <= 0 {
-		b.used, b.rem = 0, 0
+	if b.used -= n; b.used <= b.lent {
+		b.used, b.rem = b.lent, 0
+	}
+}
+
+// lapse has n lent tokens count as spent: they refill from now on. The bucket is settled.
+// No more is owed than one capacity, which may have been lowered meanwhile.
+func (b *bucketState) lapse(spec *bucketSpec, n int64) {
+	b.lent -= n
+	if most := max(2*spec.capacity, b.lent); spec.capacity > 0 && b.used > most {
+		b.used, b.rem = most, 0
 	}
 }
 
@@ -172,15 +186,16 @@ func (b *bucketState) resume(now Instant) {
 func (b *bucketState) pauseByHand() { b.pausedByHand = true }
 
 // reshape carries the state over to new numbers: what was used stays used, at
-// most to the new capacity where that is lower. A blocked bucket without numbers
-// has no capacity to cut to, and is not full when it is unblocked.
+// most to the new capacity where that is lower, and what is lent stays lent. A
+// blocked bucket without numbers has no capacity to cut to, and is not full when it
+// is unblocked.
 func (b *bucketState) reshape(old, next *bucketSpec, now Instant) {
 	b.settle(old, now)
 	lowered := next.capacity < old.capacity || old.capacity == 0
-	if lowered && next.capacity > 0 && b.used > next.capacity {
-		b.used, b.rem = next.capacity, 0
+	if most := max(next.capacity, b.lent); lowered && next.capacity > 0 && b.used > most {
+		b.used, b.rem = most, 0
 	}
-	if b.used == 0 || next.period == 0 || old.period == 0 {
+	if b.used == b.lent || next.period == 0 || old.period == 0 {
 		b.rem = 0
 	} else if next.period != old.period {
 		hi, lo := bits.Mul64(uint64(b.rem), uint64(next.period))

@@ -3,6 +3,8 @@ package admission
 import (
 	"fmt"
 	"slices"
+
+	"github.com/tidwall/btree"
 )
 
 // checkQueues checks where each queue stands: with its head due among those that
@@ -352,7 +354,7 @@ func (c *census) checkTenants(p *pool) {
 			idle++
 		}
 		for i, spec := range t.share.buckets {
-			c.checkBucket(where+" bucket "+spec.name, spec, &t.row.buckets[i])
+			c.checkBucket(where+" bucket "+spec.name, spec, &t.row.buckets[i], t.shares)
 		}
 	}
 	c.equal("pool "+p.name+" named", p.named.Len(), p.tenants.len())
@@ -401,15 +403,29 @@ func (c *census) checkPool(p *pool) {
 	c.equal("pool "+p.name+" is under its name", c.pools.names[p.name] == p, true)
 	c.equal("pools by name", len(c.pools.names), len(c.pools.list))
 	for i := range p.buckets {
-		c.checkBucket("bucket "+p.name+"/"+p.buckets[i].name, p.buckets[i].bucketSpec, &p.buckets[i].bucketState)
+		c.checkBucket("bucket "+p.name+"/"+p.buckets[i].name, p.buckets[i].bucketSpec, &p.buckets[i].bucketState, p.shares)
 	}
 }
 
-func (c *census) checkBucket(where string, spec *bucketSpec, b *bucketState) {
+func (c *census) checkBucket(where string, spec *bucketSpec, b *bucketState, shares *btree.BTreeG[expiry]) {
+	c.equal(where+" lent what live shares hold of it", b.lent, c.lentOf(spec, shares))
+	c.equal(where+" used what it lent", b.used >= b.lent, true)
 	c.equal(where+" holds no more than its capacity", b.used >= 0, true)
-	c.equal(where+" owes at most one capacity", spec.blocked || b.used <= 2*spec.capacity, true)
+	c.equal(where+" owes at most one capacity", spec.blocked || b.used <= max(2*spec.capacity, b.lent), true)
 	c.equal(where+" carries less than a token", b.rem >= 0 && b.rem < max(int64(spec.period), 1), true)
-	c.equal(where+" carries nothing when full", b.used > 0 || b.rem == 0, true)
+	c.equal(where+" carries nothing when nothing comes back", b.used > b.lent || b.rem == 0, true)
+}
+
+func (c *census) lentOf(spec *bucketSpec, shares *btree.BTreeG[expiry]) (lent int64) {
+	if shares == nil {
+		return 0
+	}
+	for _, e := range shares.Items() {
+		if p := c.permit(e.permit); spec.lends(p) {
+			lent += p.cost
+		}
+	}
+	return lent
 }
 
 // checkMemory checks that what is remembered can be found, and is forgotten in

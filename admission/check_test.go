@@ -184,7 +184,7 @@ func (c *census) checkQueued(where string, e *entryRow) {
 func (c *census) checkPermits() {
 	lanes, tenants, pools := map[*lane]int64{}, map[*tenant]int64{}, map[*pool]int64{}
 	borrowed := map[*lane]int64{}
-	expiries := map[*pool]int{}
+	expiries, shares, tenantShares := map[*pool]int{}, map[*pool]int{}, map[*tenant]int{}
 	claimed, slots := 0, 0
 	nodes := map[nodeHolding]int64{}
 	fences := map[int64]bool{}
@@ -204,6 +204,13 @@ func (c *census) checkPermits() {
 			slots++
 		}
 		expiries[d.tenant.pool]++
+		if p.wanted > 0 {
+			shares[d.tenant.pool]++
+			tenantShares[d.tenant]++
+			_, listed := d.tenant.pool.shares.Get(p.expiry())
+			_, own := d.tenant.shares.Get(p.expiry())
+			c.equal(where+" is among the shares", listed && own, true)
+		}
 		_, expires := d.tenant.pool.expiries.Get(p.expiry())
 		_, held := c.holdings.Get(p.expiry())
 		c.equal(where+" will expire", expires, true)
@@ -245,6 +252,7 @@ func (c *census) checkPermits() {
 		}
 		c.equal("pool "+p.name+" debt", p.debt, debt)
 		c.equal("pool "+p.name+" expiries", p.expiries.Len(), expiries[p])
+		c.equal("pool "+p.name+" shares", p.shares.Len(), shares[p])
 		for _, l := range p.lanes {
 			c.equal("lane "+l.name+" active", l.active, lanes[l])
 			c.equal("lane "+l.name+" borrowed", l.borrowed, borrowed[l])
@@ -252,6 +260,9 @@ func (c *census) checkPermits() {
 		}
 		for _, t := range p.tenants.rows {
 			c.equal("tenant "+t.id+" active", t.active, tenants[t])
+			if c.equal("tenant "+t.id+" has shares", t.shares != nil, tenantShares[t] > 0); t.shares != nil {
+				c.equal("tenant "+t.id+" shares", t.shares.Len(), tenantShares[t])
+			}
 			for _, d := range t.demands {
 				c.equal("demand "+t.id+"/"+d.lane.name+" active", d.active, c.active[d])
 			}

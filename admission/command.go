@@ -217,6 +217,23 @@ type TakePart struct {
 	Shadow bool
 }
 
+// LeaseShare asks for tokens of every bucket that a permit of the tenant's charges, for
+// a sidecar to grant from. They are a permit that holds no slot, moves nobody's tag and
+// is never extended: its release says how many were spent, and when it expires all of
+// them were. Its result is a *LeaseShareResult.
+type LeaseShare struct {
+	Pool     string
+	Tenant   string
+	Category string
+	// Tokens is how many the sidecar would use beside what it holds, at least 1.
+	Tokens int64
+	// Node is the sidecar: of each bucket's share it holds no more than its part,
+	// rounded up.
+	Node Node
+	// Nonce is 64 random bits for the permit's token.
+	Nonce uint64
+}
+
 // Release gives a permit back. Its result is a *ReleaseResult.
 type Release struct {
 	Token   Token
@@ -316,6 +333,7 @@ func (*NextDue) isOp()      {}
 func (*Renew) isOp()        {}
 func (*Release) isOp()      {}
 func (*Take) isOp()         {}
+func (*LeaseShare) isOp()   {}
 func (*Schedule) isOp()     {}
 func (Unschedule) isOp()    {}
 func (*Redrive) isOp()      {}

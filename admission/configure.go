@@ -124,6 +124,7 @@ func (s *State) configurePool(p *pool) {
 	s.configureBuckets(p, cfg)
 	p.configureShares(cfg)
 	s.reconfigureTenants(p, oldFairUse)
+	s.recountLent(p)
 	//unordered: each lock lets in its own
 	for _, l := range p.locks.rows {
 		s.relock(l)
@@ -195,10 +196,15 @@ func specNamed(specs []*bucketSpec, name string) *bucketSpec {
 }
 
 func (b *BucketPolicy) spec() *bucketSpec {
-	return &bucketSpec{
+	spec := &bucketSpec{
 		name: b.Name, scope: b.Scope, capacity: b.Capacity, refill: b.Refill, period: b.Period,
 		perPermit: b.PerPermit, blocked: b.Blocked, oneShot: b.OneShot,
 	}
+	if b.Share.Max > 0 {
+		terms := b.Share.withDefaults()
+		spec.shared = &terms
+	}
+	return spec
 }
 
 // configureShares resolves what each tenant gets.

@@ -21,6 +21,7 @@ const (
 	RequestMismatch  ErrorReason = "REQUEST_MISMATCH"
 	InUse            ErrorReason = "IN_USE"
 	StaleRequest     ErrorReason = "STALE_REQUEST"
+	NotShared        ErrorReason = "NOT_SHARED"
 )
 
 // Error is why an operation could not be decided. It changed nothing.
@@ -61,6 +62,10 @@ func unknownTenant(pool, tenant string) *Error {
 		Reason: UnknownTenant, Field: "tenant", Message: "the pool admits no tenant that it has no word of",
 		Meta: []string{"pool", pool, "tenant", tenant},
 	}
+}
+
+func notShared(pool, message string) *Error {
+	return &Error{Reason: NotShared, Message: message, Meta: []string{"pool", pool}}
 }
 
 // limitReached says that one of the pool's limits has no room for what an

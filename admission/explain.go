@@ -280,6 +280,9 @@ func (x *examination) bucket(spec *bucketSpec, b bucketState, leave int64, rate,
 		why, readyAt = firstReason(why, held), never
 	}
 	x.consult(why, l, readyAt)
+	if lacks := asked > spec.capacity-b.lent-leave; lacks && why != ReasonNone && !spec.blocked && !spec.oneShot {
+		x.expires = min(x.expires, x.state.firstShare(x.demand.tenant, spec))
+	}
 }
 
 // shed returns the examination's outcome as an answer.

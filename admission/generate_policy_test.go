@@ -42,6 +42,7 @@ func drawPool(t *rapid.T, name string) PoolPolicy {
 
 func drawBuckets(t *rapid.T, p *PoolPolicy) {
 	p.Buckets = nil
+	shared := !odds(t, "not shared", 3)
 	for _, name := range bucketNames[:one(t, "buckets", 0, 1, 1, 2, 3)] {
 		b := BucketPolicy{Name: name, Scope: one(t, "scope", ScopePool, ScopeTenant), PerPermit: rapid.Bool().Draw(t, "per permit")}
 		switch number(t, "kind", 0, 15) {
@@ -53,8 +54,22 @@ func drawBuckets(t *rapid.T, p *PoolPolicy) {
 			b.Capacity, b.Refill = number(t, "capacity", 1, 8), number(t, "refill", 1, 4)
 			b.Period = one(t, "period", time.Second, 100*time.Millisecond, 7*time.Second, 333333333*time.Nanosecond)
 		}
+		if shared && !b.Blocked && !b.OneShot && !odds(t, "no share", 8) {
+			b.PerPermit, b.Share = false, drawTokenShare(t, &b)
+		}
 		p.Buckets = append(p.Buckets, b)
 	}
+}
+
+func drawTokenShare(t *rapid.T, b *BucketPolicy) TokenShare {
+	share := TokenShare{
+		Max: max(number(t, "share max", 1, int(b.Capacity)), b.Capacity/2), TTL: one(t, "share ttl", 0, time.Second, time.Minute),
+		IdleReturn: one(t, "idle return", 0, time.Second), OnLoss: one(t, "on loss", 0, OnLossClosed, OnLossOpen, OnLossSafe),
+	}
+	if share.OnLoss == OnLossSafe {
+		share.Safe = number(t, "safe", 1, int(b.Capacity))
+	}
+	return share
 }
 
 func drawLanes(t *rapid.T, p *PoolPolicy) {
@@ -175,6 +190,7 @@ func drawLimits(t *rapid.T, p *PoolPolicy) {
 		WaitingPerTenant:    one[int64](t, "waiting per tenant", 0, 0, 0, 1),
 		DedupeKeys:          one[int64](t, "dedupe keys", 0, 0, 0, 2),
 		PausedGroups:        one[int64](t, "paused groups", 0, 0, 0, 1),
+		Shares:              one[int64](t, "shares", 0, 0, 0, 1, 3),
 	}
 }
 

@@ -138,7 +138,7 @@ func (h *history) later(d time.Duration, ops ...Op) Entry {
 var opKinds = func() (kinds []string) {
 	often := map[string]int{
 		"acquire": 12, "next_due": 10, "schedule": 12, "release": 12, "renew": 5, "again": 6,
-		"unschedule": 3, "redrive": 3, "purge": 1, "pause": 3, "policy": 2, "tenants": 3, "term": 1, "detach": 3, "report": 3, "take": 6,
+		"unschedule": 3, "redrive": 3, "purge": 1, "pause": 3, "policy": 2, "tenants": 3, "term": 1, "detach": 3, "report": 3, "take": 6, "share": 6,
 	}
 	for _, kind := range slices.Sorted(maps.Keys(often)) {
 		kinds = append(kinds, slices.Repeat([]string{kind}, often[kind])...)
@@ -206,6 +206,8 @@ func (h *history) drawOp(t *rapid.T, wall Wall) Op {
 		return h.drawPut(t)
 	case "take":
 		return h.drawTake(t)
+	case "share":
+		return h.drawLease(t)
 	}
 	return TermStart{Gap: one(t, "gap", 0, 200*time.Millisecond, 30*time.Second, -time.Second)}
 }
@@ -281,6 +283,16 @@ func (h *history) drawTake(t *rapid.T) *Take {
 		}
 		op.Parts = append(op.Parts, part)
 	}
+	return op
+}
+
+// drawLease draws what asks for tokens as one of a few sidecars.
+func (h *history) drawLease(t *rapid.T) *LeaseShare {
+	op := &LeaseShare{
+		Pool: h.drawPoolName(t), Tenant: one(t, "tenant", tenantNames...), Tokens: one[int64](t, "tokens", 1, 2, 3, 5, 40),
+		Node: Node{ID: one(t, "sidecar", "s1", "s2", "s3"), Owned: number(t, "owned", 1, 3), Total: 3}, Nonce: rapid.Uint64().Draw(t, "nonce"),
+	}
+	op.Category = h.drawCategory(t, op.Pool)
 	return op
 }
 

@@ -25,12 +25,16 @@ type rates struct {
 // does not spend, whatever they charge by then.
 type paid struct {
 	given
+	at     Instant
 	byCost map[string]bool
+	// lent are the buckets of which it holds tokens, if it is a share.
+	lent map[string]*bucketHistory
 }
 
 type bucketHistory struct {
 	spec   BucketPolicy // with the greatest capacity and rate so far
 	events []bucketEvent
+	loans
 }
 
 type bucketEvent struct {
@@ -48,12 +52,12 @@ func (r *rates) see(h *history, e Entry, results []Result) {
 		case ApplyPolicy:
 			if results[i].(*PolicyResult).Changed {
 				r.policy = op.Policy
-				r.adoptPolicy()
+				r.adoptPolicy(h.t)
 			}
 		case *PutTenants:
 			if results[i].(*PutTenantsResult).Err == nil {
 				r.adoptRows(op)
-				r.adoptPolicy()
+				r.adoptPolicy(h.t)
 			}
 		}
 	}
@@ -62,6 +66,7 @@ func (r *rates) see(h *history, e Entry, results []Result) {
 			delete(r.rows, pool)
 		}
 	}
+	r.endShares(h, e, results)
 	for i, op := range e.Ops {
 		switch op := op.(type) {
 		case *Release:
@@ -76,19 +81,27 @@ func (r *rates) see(h *history, e Entry, results []Result) {
 				r.taken(h, op, results[i].(*TakeResult), true)
 			}
 		}
+		for name, b := range r.buckets {
+			b.checkSpent(h, name)
+		}
 	}()
 	for _, g := range h.grants {
 		if g.free {
 			continue
 		}
-		r.permits[g.Token] = paid{g, map[string]bool{}}
+		r.permits[g.Token] = paid{g, h.t, map[string]bool{}, map[string]*bucketHistory{}}
 		for name, b := range r.charged(h, g) {
 			switch {
 			case b.spec.PerPermit && !g.shared:
 				b.add(h, name, 1)
 			case !b.spec.PerPermit:
 				r.permits[g.Token].byCost[name] = true
-				b.add(h, name, g.cost)
+				if op, ok := g.op.(*LeaseShare); ok {
+					b.grant(h, name, g.cost)
+					r.lend(h, op, r.permits[g.Token], name, b)
+				} else {
+					b.add(h, name, g.cost)
+				}
 			}
 		}
 	}
@@ -146,7 +159,7 @@ func (r *rates) adoptRows(op *PutTenants) {
 }
 
 // adoptPolicy compares the buckets as they are now with those of the histories.
-func (r *rates) adoptPolicy() {
+func (r *rates) adoptPolicy(now Instant) {
 	kept := map[string]bool{}
 	for i := range r.policy.Pools {
 		p := r.policy.Pools[i].withRows(r.rows[r.policy.Pools[i].Name])
@@ -155,7 +168,7 @@ func (r *rates) adoptPolicy() {
 				key := bucketKey(p.Name, b, tenant)
 				kept[key] = true
 				if old := r.buckets[key]; old != nil {
-					old.adopt(p.bucketOf(b, tenant))
+					old.adopt(p.bucketOf(b, tenant), now)
 				}
 			}
 		}
@@ -167,10 +180,10 @@ func (r *rates) adoptPolicy() {
 	}
 }
 
-func (b *bucketHistory) adopt(next BucketPolicy) {
+func (b *bucketHistory) adopt(next BucketPolicy, now Instant) {
 	switch {
 	case next.Capacity < b.spec.Capacity, next.PerPermit != b.spec.PerPermit:
-		*b = bucketHistory{spec: next}
+		*b = bucketHistory{spec: next, loans: loans{held: b.held, heldThen: b.held, since: now}}
 	default:
 		b.spec.Capacity = next.Capacity
 		if next.Refill*int64(max(b.spec.Period, 1)) >= b.spec.Refill*int64(max(next.Period, 1)) {
@@ -189,26 +202,35 @@ func (r *rates) giveBack(h *history, op *Release, res *ReleaseResult) {
 	for name, b := range r.charged(h, g.given) {
 		if g.byCost[name] {
 			b.events = append(b.events, bucketEvent{h.t, op.ActualCost - g.cost})
+			if _, share := g.op.(*LeaseShare); !share {
+				b.spend(h.t, op.ActualCost-g.cost)
+			}
 		}
 	}
 }
 
-// add books a grant and adds up every span that ends with it.
+// add books a grant of what is spent at once.
 func (b *bucketHistory) add(h *history, name string, tokens int64) {
+	b.spend(h.t, tokens)
+	b.grant(h, name, tokens)
+}
+
+// grant books a grant and adds up every span that ends with it.
+func (b *bucketHistory) grant(h *history, name string, tokens int64) {
 	b.events = append(b.events, bucketEvent{h.t, tokens})
 	sum := int64(0)
 	for _, from := range slices.Backward(b.events) {
 		sum += from.tokens
-		if span := h.t.Sub(from.at); b.exceeds(sum, span) {
+		if span := h.t.Sub(from.at); b.exceeds(b.spec.Capacity, sum, span) {
 			h.Fatalf("bucket %s %+v: %d tokens granted within %s", name, b.spec, sum, span)
 		}
 	}
 }
 
 // exceeds says whether sum > capacity + refill·span/period, in exact numbers.
-func (b *bucketHistory) exceeds(sum int64, span time.Duration) bool {
+func (b *bucketHistory) exceeds(capacity, sum int64, span time.Duration) bool {
 	period := big.NewInt(int64(max(b.spec.Period, 1)))
-	granted := new(big.Int).Mul(big.NewInt(sum-b.spec.Capacity), period)
+	granted := new(big.Int).Mul(big.NewInt(sum-capacity), period)
 	refilled := new(big.Int).Mul(big.NewInt(b.spec.Refill), big.NewInt(int64(span)))
 	return granted.Cmp(refilled) > 0
 }

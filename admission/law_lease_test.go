@@ -14,6 +14,7 @@ type leaseHistory struct {
 	*term
 	ended     LeaseResult // 0 while it lives
 	cancelled bool
+	share     bool // never renewed
 }
 
 // term is what the parts of a batch have in common.
@@ -51,7 +52,8 @@ func (l *leases) see(h *history, e Entry, results []Result) {
 		if !g.shared {
 			last = &term{until: now.Add(g.ExpiresIn), ttl: g.ExpiresIn}
 		}
-		l.held[g.Token] = &leaseHistory{term: last}
+		_, share := g.op.(*LeaseShare)
+		l.held[g.Token] = &leaseHistory{term: last, share: share}
 	}
 }
 
@@ -62,8 +64,8 @@ func (l *leases) renew(h *history, now Instant, token Token, ttl time.Duration, 
 		want(h, "renewing a lost permit", got, Renewal{Result: LeaseLost})
 	case p.ended != 0:
 		l.checkOver(h, "renewing", token, p, got.Result)
-	case p.cancelled:
-		want(h, "renewing a cancelled permit", got, Renewal{Result: LeaseCancelled})
+	case p.cancelled || p.share:
+		want(h, "renewing a cancelled permit, or a share", got, Renewal{Result: LeaseCancelled})
 	default:
 		if p.until = max(p.until, now.Add(firstOf(ttl, p.ttl))); got != (Renewal{LeaseRenewed, p.until.Sub(now)}) {
 			h.Errorf("renewing a live permit: %+v, want it renewed for %s", got, p.until.Sub(now))

@@ -26,7 +26,7 @@ func (reclaims) see(h *history, e Entry, results []Result) {
 	}
 	for _, p := range h.pools.list {
 		r := h.recount(p.name)
-		grants := slices.DeleteFunc(slices.Clone(h.grants), func(g given) bool { return g.Pool != p.name || g.shared || g.free })
+		grants := slices.DeleteFunc(slices.Clone(h.grants), func(g given) bool { return g.Pool != p.name || g.shared || g.turnless() })
 		classes := h.classesOf(r.policy, grants)
 		for _, d := range r.leftEntitled(e, results) {
 			h.tally["entitled demand left over"]++

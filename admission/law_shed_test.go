@@ -162,7 +162,7 @@ type sorted struct{}
 
 func (sorted) see(h *history, e Entry, results []Result) {
 	for _, p := range h.pools.list {
-		h.checkSorted(h.poolPolicy(p.name), e, slices.DeleteFunc(slices.Clone(h.grants), func(g given) bool { return g.free }))
+		h.checkSorted(h.poolPolicy(p.name), e, slices.DeleteFunc(slices.Clone(h.grants), func(g given) bool { return g.turnless() }))
 	}
 }
 

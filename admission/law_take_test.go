@@ -55,6 +55,7 @@ func (r *rates) taken(h *history, op *Take, res *TakeResult, charges bool) {
 			case !charges && tokens < 0:
 				own := r.bucket(h, op.Pool, b, part.Tenant)
 				own.events = append(own.events, bucketEvent{h.t, tokens})
+				own.spend(h.t, tokens)
 			case charges && tokens > 0 && res.Err == nil && !res.Refused && res.Held[i] == nil:
 				r.bucket(h, op.Pool, b, part.Tenant).add(h, b.Name, tokens)
 			}

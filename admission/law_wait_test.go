@@ -33,6 +33,10 @@ func (h *history) follow(e Entry, results []Result) {
 				}
 				batch = c.Batch
 			}
+		case *LeaseShare:
+			if r := results[i].(*LeaseShareResult); r.Err == nil && r.Shed == nil {
+				h.grants = append(h.grants, given{Permit: r.Permit, op: op, cost: r.Tokens})
+			}
 		case Detach:
 			if w := h.waits[op.Waiter]; w != nil {
 				w.left = true
@@ -79,8 +83,17 @@ func (g *given) lasting() bool { return g.State != PermitSpent }
 
 // takesSlot says whether a grant counts in caps.
 func (g *given) takesSlot() bool {
+	if g.turnless() {
+		return false
+	}
 	a, ok := g.op.(*Acquire)
-	return !ok || !g.free && !a.RateOnly
+	return !ok || !a.RateOnly
+}
+
+// turnless says whether a grant took no turn: that of a pool that only watches, or a share.
+func (g *given) turnless() bool {
+	_, share := g.op.(*LeaseShare)
+	return share || g.free
 }
 
 // waits is the law of waiting: each wait ends once; until then it is in line; and

@@ -149,6 +149,8 @@ func (answers) see(h *history, e Entry, results []Result) {
 			}
 		case *TakeResult:
 			h.checkTake(op.(*Take), r)
+		case *LeaseShareResult:
+			h.checkShare(op.(*LeaseShare), r)
 		case nil:
 			switch op.(type) {
 			case TermStart, Detach:

@@ -15,7 +15,8 @@ func (s *State) renew(op *Renew) *RenewResult {
 	return res
 }
 
-// renewOne extends one permit: of a batch, with whichever part is named.
+// renewOne extends one permit: of a batch, with whichever part is named. A share is never
+// extended: tokens that are held do not refill.
 func (s *State) renewOne(h holding, token Token, ttl time.Duration) Renewal {
 	p := h.permit
 	switch {
@@ -23,7 +24,7 @@ func (s *State) renewOne(h holding, token Token, ttl time.Duration) Renewal {
 		return Renewal{Result: LeaseAlreadyReleased}
 	case p == nil || p.expires <= s.lease():
 		return Renewal{Result: LeaseLost}
-	case h.cancelled():
+	case h.cancelled() || p.wanted > 0:
 		return Renewal{Result: LeaseCancelled}
 	}
 	if ttl == 0 {
@@ -67,6 +68,7 @@ func (s *State) release(op *Release) *ReleaseResult {
 			return res
 		}
 	}
+	s.lapse(p)
 	if op.ActualCost != Absent {
 		s.settleCost(p, op.ActualCost)
 	}

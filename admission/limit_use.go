@@ -28,6 +28,7 @@ func (s *State) Limits(at Instant, pool string) []LimitUse {
 		{"waiting_per_tenant", p.mostWaiting.most, p.limits.WaitingPerTenant},
 		{"dedupe_keys", int64(p.jobs.len()), p.limits.DedupeKeys},
 		{"paused_groups", p.pausedGroups, p.limits.PausedGroups},
+		{"shares", int64(p.shares.Len()), p.limits.Shares},
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 type naiveBucket struct {
 	missing *big.Rat
 	at      admission.Instant
+	// lent is what sidecars hold beside that.
+	lent int64
 
 	pausedUntil admission.Instant
 	byHand      bool
@@ -76,9 +78,9 @@ func ceil(r *big.Rat) int64 {
 	return q.Int64()
 }
 
-// used are the whole tokens missing.
+// used are the whole tokens missing, or lent.
 func (b *naiveBucket) used(terms naiveTerms, at admission.Instant) int64 {
-	return ceil(b.missingAt(terms, at))
+	return ceil(b.missingAt(terms, at)) + b.lent
 }
 
 func (b *naiveBucket) settle(terms naiveTerms, at admission.Instant) {
@@ -98,6 +100,15 @@ func (b *naiveBucket) overspend(terms naiveTerms, at admission.Instant, amount i
 	b.take(terms, at, min(amount, max(room, 0)))
 }
 
+// endLoan has what a sidecar held missing, as far as the bucket may owe it.
+func (b *naiveBucket) endLoan(terms naiveTerms, at admission.Instant, amount int64) {
+	b.lent -= amount
+	b.take(terms, at, amount)
+	if most := rat(max(2*terms.capacity-b.lent, 0)); terms.capacity > 0 && b.missing.Cmp(most) > 0 {
+		b.missing = most
+	}
+}
+
 // change goes on under new terms: what was used stays used, but no more than
 // fits where the capacity was lowered; a part of a token is rounded down to what
 // the new period can express.
@@ -108,7 +119,7 @@ func (b *naiveBucket) change(old, now naiveTerms, at admission.Instant) {
 		return
 	}
 	lowered := now.capacity < old.capacity || old.capacity == 0
-	if limit := rat(now.capacity); lowered && b.missing.Cmp(limit) > 0 {
+	if limit := rat(max(now.capacity-b.lent, 0)); lowered && b.missing.Cmp(limit) > 0 {
 		b.missing = limit
 		return
 	}
@@ -158,6 +169,9 @@ func (b *naiveBucket) forgottenAt(terms naiveTerms, at admission.Instant) (when 
 	if b.throttles > 0 {
 		when = b.pausedUntil.Add(terms.period)
 	}
+	if b.lent > 0 {
+		return 0, false
+	}
 	if when = max(when, b.pausedUntil); b.missingAt(terms, at).Sign() == 0 {
 		return when, true
 	}
@@ -172,12 +186,12 @@ func (b *naiveBucket) wait(terms naiveTerms, at admission.Instant, asked, reserv
 		return admission.Absent
 	}
 	pause := max(0, b.pausedUntil.Sub(at))
-	lack := rat(terms.capacity - reserve - asked)
-	lack.Sub(b.missingAt(terms, at), lack)
+	missing := b.missingAt(terms, at)
+	lack := new(big.Rat).Sub(missing, rat(terms.capacity-reserve-asked-b.lent))
 	if lack.Sign() <= 0 {
 		return pause
 	}
-	if !terms.refills() {
+	if !terms.refills() || lack.Cmp(missing) > 0 {
 		return admission.Absent
 	}
 	lack.Mul(lack, rat(int64(terms.period))).Quo(lack, rat(terms.refill))

@@ -34,6 +34,7 @@ type naivePermit struct {
 	uncounted bool // holds no slot
 	borrowed  bool
 	node      string
+	asked     int64 // of a share that the worker holds: how many tokens it wanted
 }
 
 // naiveCharge is what a permit took from a bucket. Only an estimated cost is
@@ -126,7 +127,7 @@ func (n *naive) renewOne(p *naivePermit, ttl time.Duration) admission.Renewal {
 	if now >= p.expires {
 		return admission.Renewal{Result: admission.LeaseLost}
 	}
-	if p.cancelled {
+	if p.cancelled || p.asked > 0 {
 		return admission.Renewal{Result: admission.LeaseCancelled}
 	}
 	until := max(p.expires, now.Add(orElse(ttl, p.ttl)))
@@ -158,6 +159,7 @@ func (n *naive) release(op *admission.Release) *admission.ReleaseResult {
 			}
 		}
 	}
+	n.endLoan(p)
 	n.settlePermit(p, op.ActualCost)
 	if throttled >= 0 {
 		terms := p.pool.bucketTerms(throttled, p.tenant)
@@ -243,6 +245,7 @@ func (n *naive) expire() {
 	due = due[:min(len(due), naiveSweep)]
 	n.permits = deleteIf(n.permits, func(p *naivePermit) bool { return slices.Contains(due, p) })
 	for _, p := range due {
+		n.endLoan(p)
 		if p.whole == nil {
 			p.pool.expired++
 		}

@@ -144,6 +144,9 @@ func (l *naiveLimit) judge(b *naiveBucket, terms naiveTerms, at admission.Instan
 		l.reason = admission.PoolRate
 	}
 	l.RetryAfter = b.wait(terms, at, l.Asked, l.Reserve)
+	if b.lent+l.Asked+l.Reserve > l.Capacity {
+		l.frees = func(permit *naivePermit) bool { return permit.lentOf(b) > 0 }
+	}
 }
 
 // millis rounds up to whole milliseconds; what is absent stays absent.

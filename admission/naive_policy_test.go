@@ -61,6 +61,7 @@ func filled(p admission.PoolPolicy) admission.PoolPolicy {
 	p.Limits.TenantRows = orElse(p.Limits.TenantRows, 100_000)
 	p.Limits.PausedGroups = orElse(p.Limits.PausedGroups, 10_000)
 	p.Limits.DedupeKeys = orElse(p.Limits.DedupeKeys, 1_000_000)
+	p.Limits.Shares = orElse(p.Limits.Shares, 10_000)
 	p.DeadRetention = orElse(p.DeadRetention, 7*24*time.Hour)
 	p.LockMaxActive = orElse(p.LockMaxActive, 1)
 	p.DoneRetention = orElse(p.DoneRetention, 24*time.Hour)

@@ -70,7 +70,7 @@ func (p *naivePool) behind(limits, before []naiveLimit, lane string, cost int64)
 			limits[i].reason = min(limits[i].reason, r.reason)
 			continue
 		}
-		r.Asked, r.RetryAfter = cost, admission.Absent
+		r.Asked, r.RetryAfter, r.frees = cost, admission.Absent, nil
 		if i := slices.IndexFunc(p.policy.Buckets, func(b admission.BucketPolicy) bool { return b.Name == r.Name }); p.policy.Buckets[i].PerPermit {
 			r.Asked = 1
 		}

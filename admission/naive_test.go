@@ -162,8 +162,11 @@ func (n *naive) apply(e admission.Entry) []admission.Result {
 	n.dispatch(e.Ops, results)
 	n.endWaits()
 	for i, op := range e.Ops {
-		if op, ok := op.(*admission.Take); ok {
+		switch op := op.(type) {
+		case *admission.Take:
 			results[i] = n.take(op)
+		case *admission.LeaseShare:
+			results[i] = n.leaseShare(op)
 		}
 	}
 	for _, p := range n.pools {

@@ -23,6 +23,7 @@ func (n *naive) limitUse(p *naivePool, at admission.Instant) []admission.LimitUs
 		{Limit: "waiting_per_tenant", Used: waiting, Capacity: limits.WaitingPerTenant},
 		{Limit: "dedupe_keys", Used: int64(len(n.jobs(p))), Capacity: limits.DedupeKeys},
 		{Limit: "paused_groups", Used: int64(len(p.pausedGroups)), Capacity: limits.PausedGroups},
+		{Limit: "shares", Used: int64(len(n.sharesOf(p))), Capacity: limits.Shares},
 	}
 }
 

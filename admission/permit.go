@@ -45,6 +45,9 @@ type permitRow struct {
 	borrowed  bool
 	// batch says that its entries are in parts of it.
 	batch bool
+	// wanted makes it a share of the sidecar that worker names: the tokens it asked for,
+	// of which it holds cost. 0 for all others.
+	wanted int64
 }
 
 // permitItem keys a permit in State.permits.
@@ -55,7 +58,7 @@ type permitItem struct {
 
 func permitLess(a, b permitItem) bool { return a.less(b.permitKey) }
 
-// expiry is a permit's key in pool.expiries and, if it holds a slot, in lane.slots
+// expiry is a permit's key in pool.expiries, for a share in pool.shares and tenant.shares, and, if it holds a slot, in lane.slots
 // and, under its demand, in State.holdings.
 type expiry struct {
 	demand uint64
@@ -159,6 +162,7 @@ const fenceBits = 48
 func (s *State) hold(p *permitRow) {
 	s.permits.Set(permitItem{p.token.key(), p})
 	s.addExpiry(p)
+	s.lend(p)
 	p.count(1)
 	s.countOnNode(p, 1)
 	t := p.demand.tenant
@@ -207,6 +211,9 @@ func (s *State) addExpiry(p *permitRow) {
 		p.demand.lane.slots.Set(p.expiry())
 		s.holdings.Set(p.expiry())
 	}
+	if p.wanted > 0 {
+		p.demand.tenant.addShare(p.expiry())
+	}
 }
 
 func (s *State) removeExpiry(p *permitRow) {
@@ -216,6 +223,9 @@ func (s *State) removeExpiry(p *permitRow) {
 	}
 	p.demand.lane.slots.Delete(p.expiry())
 	s.holdings.Delete(p.expiry())
+	if p.wanted > 0 {
+		p.demand.tenant.removeShare(p.expiry())
+	}
 }
 
 // takeTokens charges every bucket of the pool and of the tenant.

@@ -64,7 +64,34 @@ type BucketPolicy struct {
 	PerPermit bool
 	Blocked   bool
 	OneShot   bool
+	// Share has no max where sidecars may hold nothing of it.
+	Share TokenShare
 }
+
+// TokenShare says how much of a bucket sidecars may hold, and on what terms.
+type TokenShare struct {
+	// Max is the most tokens that they hold together.
+	Max int64
+	// TTL is how long one may hold tokens; IdleReturn after how long without a request
+	// for them it is to give them back.
+	TTL        time.Duration
+	IdleReturn time.Duration
+	// OnLoss is what one does that holds nothing and can't reach the cluster: with
+	// OnLossSafe it lets Safe tokens through in each of the bucket's periods.
+	OnLoss OnLoss
+	Safe   int64
+}
+
+// OnLoss is what a sidecar does with requests for which it holds nothing while it
+// can't reach the cluster.
+type OnLoss uint8
+
+// What a sidecar may do. None means closed.
+const (
+	OnLossClosed OnLoss = iota + 1
+	OnLossOpen
+	OnLossSafe
+)
 
 // LanePolicy is a strict priority class.
 type LanePolicy struct {
@@ -156,4 +183,6 @@ type LimitsPolicy struct {
 	PausedGroups int64
 	// DedupeKeys are those remembered as done.
 	DedupeKeys int64
+	// Shares are those that sidecars hold at a time.
+	Shares int64
 }

@@ -23,6 +23,8 @@ const (
 	MaxAttempts     = 1000
 	MaxItems        = 1000
 	maxLinger       = time.Hour
+	maxShareTTL     = time.Hour
+	minIdleReturn   = 100 * time.Millisecond
 	MaxCadences     = 100
 	MinEvery        = time.Second
 	maxRetryBase    = 24 * time.Hour
@@ -133,6 +135,33 @@ func (c *checker) buckets(at string, p *PoolPolicy) {
 			c.add(at+".scope", "POOL or TENANT")
 		}
 		c.bucketNumbers(at, b)
+		if b.Share != (TokenShare{}) {
+			c.tokenShare(at+".share", b)
+		}
+	}
+}
+
+func (c *checker) tokenShare(at string, b *BucketPolicy) {
+	t := &b.Share
+	if b.Blocked || b.OneShot || b.PerPermit {
+		c.add(at, "none: the bucket is blocked or one_shot, or charges PERMIT")
+		return
+	}
+	if t.Max < 1 || t.Max > b.Capacity {
+		c.add(at+".max", "1 to capacity, which is %d", b.Capacity)
+	}
+	c.lasting(at+".ttl", t.TTL, MinTTL, maxShareTTL)
+	c.lasting(at+".idle_return", t.IdleReturn, minIdleReturn, maxShareTTL)
+	if ttl := t.withDefaults().TTL; t.IdleReturn > ttl {
+		c.add(at+".idle_return", "at most ttl, which is %s", short(ttl))
+	}
+	switch {
+	case t.OnLoss > OnLossSafe:
+		c.add(at+".on_loss", "CLOSED, OPEN or SAFE")
+	case t.OnLoss != OnLossSafe && t.Safe != 0:
+		c.add(at+".safe", "none: on_loss is not SAFE")
+	case t.OnLoss == OnLossSafe && (t.Safe < 1 || t.Safe > b.Capacity):
+		c.add(at+".safe", "1 to capacity, which is %d", b.Capacity)
 	}
 }
 
@@ -355,6 +384,7 @@ func (c *checker) limits(at string, l *LimitsPolicy) {
 	c.between(at+".waiting_per_tenant", l.WaitingPerTenant, 1, maxMemory)
 	c.between(at+".dedupe_keys", l.DedupeKeys, 1, maxMemory)
 	c.between(at+".paused_groups", l.PausedGroups, 1, maxMemory)
+	c.between(at+".shares", l.Shares, 1, maxMemory)
 }
 
 // validID says whether a tenant, key, route, group or category is well formed.

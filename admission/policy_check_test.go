@@ -15,7 +15,9 @@ func sound() Policy {
 		Name: "p", MaxActive: 10, PermitTTL: time.Minute, MaxPause: time.Hour,
 		LockMaxActive: MaxSlots, DoneRetention: MaxPeriod, DeadRetention: time.Minute, Shadow: true,
 		Buckets: []BucketPolicy{
-			{Name: "provider", Scope: ScopePool, Capacity: 10, Refill: 5, Period: time.Second},
+			{Name: "provider", Scope: ScopePool, Capacity: 10, Refill: 5, Period: time.Second, Share: TokenShare{
+				Max: 10, TTL: time.Hour, IdleReturn: time.Hour, OnLoss: OnLossSafe, Safe: 10,
+			}},
 			{Name: "fair", Scope: ScopeTenant, Capacity: 10, Refill: 5, Period: time.Second, PerPermit: true},
 			{Name: "once", Scope: ScopeTenant, Capacity: 10, OneShot: true},
 			{Name: "shut", Scope: ScopeTenant, Blocked: true},
@@ -34,7 +36,7 @@ func sound() Policy {
 		Retry: RetryPolicy{MaxAttempts: 1000, Base: time.Millisecond, Max: 720 * time.Hour},
 		Limits: LimitsPolicy{
 			Entries: 1, EntriesPerTenant: 1, Tenants: 1, RequestIDs: 1, EndedPermits: 1_000_000_000,
-			Waiting: 1, WaitingPerTenant: 1, DedupeKeys: 1,
+			Waiting: 1, WaitingPerTenant: 1, DedupeKeys: 1, Shares: 1,
 		},
 	}}}
 }
@@ -82,6 +84,20 @@ func TestEveryRuleOfPolicies(t *testing.T) {
 		{"buckets[2].capacity", func(p *PoolPolicy) { p.Buckets[2].Capacity = 0 }},
 		{"buckets[3].blocked", func(p *PoolPolicy) { p.Buckets[3].Capacity = 1 }},
 		{"buckets[3].blocked", func(p *PoolPolicy) { p.Buckets[3].OneShot = true; p.Overrides = nil }},
+
+		{"buckets[0].share.max", func(p *PoolPolicy) { p.Buckets[0].Share.Max = 0 }},
+		{"buckets[0].share.max", func(p *PoolPolicy) { p.Buckets[0].Share.Max = 11 }},
+		{"buckets[0].share.ttl", func(p *PoolPolicy) { p.Buckets[0].Share.TTL = time.Hour + 1 }},
+		{"buckets[0].share.ttl", func(p *PoolPolicy) { p.Buckets[0].Share = TokenShare{Max: 1, TTL: time.Millisecond} }},
+		{"buckets[0].share.idle_return", func(p *PoolPolicy) { p.Buckets[0].Share.IdleReturn = time.Millisecond }},
+		{"buckets[0].share.idle_return", func(p *PoolPolicy) { p.Buckets[0].Share.TTL = 0 }},
+		{"buckets[0].share.on_loss", func(p *PoolPolicy) { p.Buckets[0].Share.OnLoss = OnLossSafe + 1 }},
+		{"buckets[0].share.safe", func(p *PoolPolicy) { p.Buckets[0].Share.OnLoss = OnLossOpen }},
+		{"buckets[0].share.safe", func(p *PoolPolicy) { p.Buckets[0].Share.Safe = 0 }},
+		{"buckets[0].share.safe", func(p *PoolPolicy) { p.Buckets[0].Share.Safe = 11 }},
+		{"buckets[0].share", func(p *PoolPolicy) { p.Buckets[0].PerPermit = true }},
+		{"buckets[2].share", func(p *PoolPolicy) { p.Buckets[2].Share.Max = 1 }},
+		{"buckets[3].share", func(p *PoolPolicy) { p.Buckets[3].Share.Max = 1 }},
 
 		{"lanes[0].name", func(p *PoolPolicy) { p.Lanes[0].Name = ""; p.Categories = nil }},
 		{"lanes[1].name", func(p *PoolPolicy) { p.Lanes[1].Name = "high"; p.Categories = nil; p.Defaults.Lane = "" }},
@@ -142,6 +158,7 @@ func TestEveryRuleOfPolicies(t *testing.T) {
 		{"limits.tenants", func(p *PoolPolicy) { p.Limits.Tenants = -1 }},
 		{"limits.request_ids", func(p *PoolPolicy) { p.Limits.RequestIDs = -1 }},
 		{"limits.paused_groups", func(p *PoolPolicy) { p.Limits.PausedGroups = -1 }},
+		{"limits.shares", func(p *PoolPolicy) { p.Limits.Shares = -1 }},
 		{"limits.ended_permits", func(p *PoolPolicy) { p.Limits.EndedPermits = 1_000_000_001 }},
 
 		{"buckets", func(p *PoolPolicy) {

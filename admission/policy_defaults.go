@@ -45,7 +45,15 @@ func (l LimitsPolicy) withDefaults() LimitsPolicy {
 		WaitingPerTenant:    firstOf(l.WaitingPerTenant, 1_000),
 		DedupeKeys:          firstOf(l.DedupeKeys, 1_000_000),
 		PausedGroups:        firstOf(l.PausedGroups, 10_000),
+		Shares:              firstOf(l.Shares, 10_000),
 	}
+}
+
+func (t TokenShare) withDefaults() TokenShare {
+	t.TTL = firstOf(t.TTL, 10*time.Second)
+	t.IdleReturn = firstOf(t.IdleReturn, min(2*time.Second, t.TTL))
+	t.OnLoss = firstOf(t.OnLoss, OnLossClosed)
+	return t
 }
 
 func (y YieldPolicy) withDefaults() YieldPolicy {

@@ -63,6 +63,7 @@ type pool struct {
 	categoryUse map[string]int64
 
 	expiries *btree.BTreeG[expiry] // live permits by expiry on the lease clock
+	shares   *btree.BTreeG[expiry] // those of them that are shares of sidecars
 	rates    *btree.BTreeG[wakeup] // entries and reports that wait for tokens, by the instant they come
 	// waiterRates are the same of waiters.
 	waiterRates *btree.BTreeG[wakeup]
@@ -139,6 +140,7 @@ func newPool(name string, num uint32) *pool {
 		puts:        map[string]*putRow{},
 		categoryUse: map[string]int64{},
 		expiries:    newTree(expiryLess),
+		shares:      newTree(expiryLess),
 		rates:       newTree(wakeupLess),
 		waiterRates: newTree(wakeupLess),
 		deadlines:   newTree(deadlineLess),

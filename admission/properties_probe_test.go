@@ -99,6 +99,8 @@ func refused(h *history, op Op, r Result) bool {
 		return r.Err != nil || r.Replayed
 	case *TakeResult:
 		return !changes(op.(*Take), r)
+	case *LeaseShareResult:
+		return r.Err != nil || r.Shed != nil
 	case *RenewResult:
 		for _, row := range r.Renewals {
 			if row.Result == LeaseRenewed {

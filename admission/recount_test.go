@@ -116,7 +116,7 @@ func (r *recount) level(spec BucketPolicy, b bucketState) int64 {
 	if spec.Blocked {
 		return 0
 	}
-	used := new(big.Rat).SetInt64(b.used)
+	used := new(big.Rat).SetInt64(b.used - b.lent)
 	if period := int64(spec.Period); period > 0 {
 		back := big.NewRat(b.rem, period)
 		if r.h.t > b.at && !b.pausedByHand {
@@ -126,8 +126,8 @@ func (r *recount) level(spec BucketPolicy, b bucketState) int64 {
 		used.Sub(used, back)
 	}
 	if used.Sign() <= 0 {
-		return spec.Capacity
+		return spec.Capacity - b.lent
 	}
 	whole := new(big.Int).Add(used.Num(), new(big.Int).Sub(used.Denom(), big.NewInt(1))) // round up
-	return spec.Capacity - whole.Div(whole, used.Denom()).Int64()
+	return spec.Capacity - b.lent - whole.Div(whole, used.Denom()).Int64()
 }

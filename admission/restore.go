@@ -324,6 +324,7 @@ func (r *restorer) addPermit(row PermitRow) error {
 		cancelled: row.Cancelled, buckets: row.BucketIDs, token: row.Token, fence: row.Fence, demand: d,
 		granted: row.Granted, expires: row.Expires, ttl: row.TTL, cost: row.Cost, entry: row.Entry, letter: row.Letter, worker: row.Worker, node: row.Node,
 		lock: row.LockKey, job: row.DedupeKey, uncounted: row.Uncounted, borrowed: row.Borrowed, batch: row.Batch,
+		wanted: row.Wanted,
 	}
 	if p.entry != "" && !p.cancelled && r.claimed(holding{permit: p}) == nil {
 		return fmt.Errorf("claims unknown entry %q", p.entry)

@@ -226,6 +226,26 @@ type TakeResult struct {
 	Err     *Error
 }
 
+// LeaseShareResult is the result of LeaseShare: without Shed and Err a share.
+type LeaseShareResult struct {
+	// Permit is the share, and Tokens how many it is.
+	Permit Permit
+	Tokens int64
+	// Revision is that of the policy by which it was decided.
+	Revision int64
+	// IdleReturn is after how long without a request it is to be given back.
+	IdleReturn time.Duration
+	// OnLoss is what to do without tokens and without the cluster: with OnLossSafe to let
+	// Safe tokens through in each SafePeriod.
+	OnLoss     OnLoss
+	Safe       int64
+	SafePeriod time.Duration
+	// Shed is why a permit for a single token would be refused. Where other sidecars hold
+	// all that they may, nothing is among its Blocking.
+	Shed *Shed
+	Err  *Error
+}
+
 // ScheduleStatus is what Schedule did with one entry.
 type ScheduleStatus uint8
 

@@ -181,6 +181,8 @@ type PermitRow struct {
 	// by a pool that only watches.
 	Uncounted bool
 	Borrowed  bool
+	// Wanted makes it a share of the sidecar that Worker names: the tokens it asked for.
+	Wanted int64
 }
 
 // PartRow is one entry's part of a batch's permit. Permit is the permit's position
@@ -362,6 +364,7 @@ func (i permitItem) export() PermitRow {
 		Granted: p.granted, Expires: p.expires, TTL: p.ttl, Cost: p.cost, BucketIDs: p.buckets,
 		Cancelled: p.cancelled, Entry: p.entry, Letter: p.letter, Worker: p.worker, Node: p.node,
 		LockKey: p.lock, DedupeKey: p.job, Uncounted: p.uncounted, Borrowed: p.borrowed, Batch: p.batch,
+		Wanted: p.wanted,
 	}
 }
 

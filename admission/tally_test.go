@@ -32,7 +32,7 @@ func NewTally() Tally {
 	n := Tally{}
 	for _, op := range []Op{
 		TermStart{}, ApplyPolicy{}, &PutTenants{}, Pause{}, &Acquire{}, Detach{}, &ReportDemand{}, &NextDue{},
-		&Renew{}, &Release{}, &Take{}, &Schedule{}, Unschedule{}, &Redrive{}, &PurgeDead{},
+		&Renew{}, &Release{}, &Take{}, &LeaseShare{}, &Schedule{}, Unschedule{}, &Redrive{}, &PurgeDead{},
 	} {
 		n[opName(op)] = 0
 	}
@@ -86,6 +86,15 @@ func (n Tally) Count(op Op, r Result) {
 		n.outcome(fmt.Sprintf("pause of kind %d", op.(Pause).Kind), r.Err, fmt.Sprintf("resume=%v", op.(Pause).Resume))
 	case *ReportResult:
 		n.outcome("report", r.Err, "done")
+	case *LeaseShareResult:
+		switch {
+		case r.Shed == nil:
+			n.outcome("share", r.Err, fmt.Sprintf("whole=%v", r.Tokens == op.(*LeaseShare).Tokens))
+		case len(r.Shed.Blocking) == 0:
+			n["share held by others "+r.Shed.Reason.String()]++
+		default:
+			n["share shed "+r.Shed.Reason.String()]++
+		}
 	case *TakeResult:
 		n.outcome("take", r.Err, fmt.Sprintf("refused=%v", r.Refused))
 		for _, held := range r.Held {

@@ -1,6 +1,10 @@
 package admission
 
-import "hash/fnv"
+import (
+	"hash/fnv"
+
+	"github.com/tidwall/btree"
+)
 
 // tenant is a unit of fairness in a pool. Its identity is stable while it is
 // known; what is replicated of it stands in row.
@@ -21,6 +25,8 @@ type tenant struct {
 	wanting int   // demands with a seat
 	// pausedGroups counts its rows in State.pausedGroups.
 	pausedGroups int
+	// shares are its live permits that are shares of sidecars, nil while there are none.
+	shares *btree.BTreeG[expiry]
 }
 
 // tenantRow is what is replicated of a tenant.
