@@ -36,7 +36,9 @@ type ListedPermit struct {
 	// Uncounted says that it holds no slot, Batch that it is of several entries.
 	Uncounted bool
 	Batch     bool
-	Place     PermitPlace
+	// Share says that the sidecar that Worker names holds it, to grant from.
+	Share bool
+	Place PermitPlace
 }
 
 // permitAges is the number of the ends of PermitAges.
@@ -98,6 +100,6 @@ func (im *Image) listedPermit(p *permitRow, at Instant) ListedPermit {
 		Fence: p.fence, Tenant: p.demand.tenant.id, Lane: p.demand.lane.name,
 		HeldFor: at.Sub(p.granted), ExpiresIn: max(p.expires.Sub(at.Add(-im.header.LeaseOffset)), 0),
 		Cost: p.cost, Worker: p.worker, Entry: p.entry, LockKey: p.lock, Cancelled: p.cancelled, Borrowed: p.borrowed,
-		Uncounted: p.uncounted, Batch: p.batch, Place: PermitPlace{p.token.Index, p.token.Position},
+		Uncounted: p.uncounted, Batch: p.batch, Share: p.wanted > 0, Place: PermitPlace{p.token.Index, p.token.Position},
 	}
 }

@@ -100,7 +100,7 @@ func (n *naive) listPermits(f admission.PermitFilter) (list []admission.ListedPe
 		row := admission.ListedPermit{
 			Fence: p.fence, Tenant: p.tenant, Lane: p.lane, HeldFor: n.t.Sub(p.granted),
 			ExpiresIn: max(0, p.expires.Sub(n.leaseNow())), Cost: p.cost, Worker: p.worker, LockKey: p.lockKey,
-			Cancelled: p.cancelled, Borrowed: p.borrowed, Uncounted: p.uncounted, Batch: p.batch,
+			Cancelled: p.cancelled, Borrowed: p.borrowed, Uncounted: p.uncounted, Batch: p.batch, Share: p.asked > 0,
 		}
 		if p.entry != nil {
 			row.Entry = p.entry.spec.Key

@@ -284,7 +284,7 @@ func (n *naive) health(at admission.Instant, w admission.Wall, p *naivePool) adm
 
 func (b *naiveBucket) health(name string, terms naiveTerms, at admission.Instant) admission.BucketHealth {
 	h := admission.BucketHealth{
-		Bucket: name, Level: terms.capacity - b.used(terms, at), Capacity: terms.capacity,
+		Bucket: name, Level: terms.capacity - b.used(terms, at), Capacity: terms.capacity, Lent: b.lent,
 		Paused: terms.blocked || b.paused(at), PausedFor: admission.Absent,
 	}
 	if left := b.pausedUntil.Sub(at); left > 0 && !b.byHand {

@@ -148,4 +148,6 @@ type BucketHealth struct {
 	Paused   bool
 	// PausedFor is the time until a provider's pause ends, or Absent.
 	PausedFor time.Duration
+	// Lent are the tokens that sidecars hold.
+	Lent int64
 }

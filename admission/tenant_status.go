@@ -110,7 +110,7 @@ func (b *bucketSpec) numbers() BucketOverride {
 // health shows a settled bucket.
 func (b *bucketState) health(spec *bucketSpec, now Instant) BucketHealth {
 	h := BucketHealth{
-		Bucket: spec.name, Level: spec.capacity - b.used, Capacity: spec.capacity,
+		Bucket: spec.name, Level: spec.capacity - b.used, Capacity: spec.capacity, Lent: b.lent,
 		Paused: spec.blocked || b.paused(now), PausedFor: Absent,
 	}
 	if !b.pausedByHand && now < b.pausedUntil {

@@ -231,6 +231,8 @@ func setNonce(op admission.Op) {
 		nonce = &op.Nonce
 	case *admission.NextDue:
 		nonce = &op.Nonce
+	case *admission.LeaseShare:
+		nonce = &op.Nonce
 	default:
 		return
 	}

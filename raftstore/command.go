@@ -100,6 +100,8 @@ func opToStorage(op admission.Op) (*storagev1.Op, error) {
 		return &storagev1.Op{Kind: &storagev1.Op_Release{Release: releaseToStorage(op)}}, nil
 	case *admission.Take:
 		return &storagev1.Op{Kind: &storagev1.Op_Take{Take: takeToStorage(op)}}, nil
+	case *admission.LeaseShare:
+		return &storagev1.Op{Kind: &storagev1.Op_LeaseShare{LeaseShare: leaseShareToStorage(op)}}, nil
 	case *admission.Renew:
 		return &storagev1.Op{Kind: &storagev1.Op_Renew{Renew: renewToStorage(op)}}, nil
 	case *admission.NextDue:
@@ -147,6 +149,8 @@ func opFromStorage(m *storagev1.Op) (admission.Op, error) {
 		return releaseFromStorage(k.Release), known(k.Release)
 	case *storagev1.Op_Take:
 		return takeFromStorage(k.Take)
+	case *storagev1.Op_LeaseShare:
+		return leaseShareFromStorage(k.LeaseShare), known(k.LeaseShare)
 	case *storagev1.Op_Renew:
 		return renewFromStorage(k.Renew), known(k.Renew)
 	case *storagev1.Op_NextDue:

@@ -39,6 +39,9 @@ func everyOp() []admission.Op {
 		&admission.Take{Pool: "mail", Parts: []admission.TakePart{
 			{Tenant: "acme", Category: "otp", Buckets: []string{"a", "b"}, Tokens: -5, Shadow: true},
 		}},
+		&admission.LeaseShare{
+			Pool: "mail", Tenant: "acme", Category: "otp", Tokens: 5, Node: admission.Node{ID: "n", Owned: 1, Total: 2}, Nonce: 1<<63 + 2,
+		},
 		&admission.Renew{Tokens: []admission.Token{token, token}, TTL: time.Minute},
 		&admission.Release{
 			Token: token, Outcome: admission.OutcomeThrottled, ActualCost: admission.Absent, RetryAfter: time.Second,
@@ -69,6 +72,7 @@ func fullPolicy() admission.Policy {
 		Buckets: []admission.BucketPolicy{{
 			Name: "b", Scope: admission.ScopeTenant, Capacity: 10, Refill: 5, Period: time.Second,
 			PerPermit: true, Blocked: true, OneShot: true,
+			Share: admission.TokenShare{Max: 4, TTL: 3, IdleReturn: 2, OnLoss: admission.OnLossSafe, Safe: 1},
 		}},
 		Lanes: []admission.LanePolicy{{
 			Name: "high", LeaveSlots: 2, LeaveTokens: map[string]int64{"b": 1}, TenantCycleLimit: 3,
@@ -87,7 +91,7 @@ func fullPolicy() admission.Policy {
 		}},
 		Limits: admission.LimitsPolicy{
 			Entries: 1, EntriesPerTenant: 2, Tenants: 3, RequestIDs: 4, EndedPermits: 5, Waiting: 6, WaitingPerTenant: 7,
-			DedupeKeys: 8, NewTenantsPerSecond: 9, TenantRows: 10, PausedGroups: 11,
+			DedupeKeys: 8, NewTenantsPerSecond: 9, TenantRows: 10, PausedGroups: 11, Shares: 12,
 		},
 	}}}
 }

@@ -88,7 +88,7 @@ func TestEveryResultHasADigest(t *testing.T) {
 	for _, r := range []admission.Result{
 		&admission.PolicyResult{}, &admission.PutTenantsResult{}, &admission.PauseResult{}, &admission.ReportResult{},
 		&admission.AcquireResult{}, &admission.NextDueResult{}, &admission.RenewResult{}, &admission.ReleaseResult{},
-		&admission.ScheduleResult{}, &admission.UnscheduleResult{}, &admission.DeadResult{}, &admission.TakeResult{}, &admission.WaitEnd{},
+		&admission.ScheduleResult{}, &admission.UnscheduleResult{}, &admission.DeadResult{}, &admission.TakeResult{}, &admission.LeaseShareResult{}, &admission.WaitEnd{},
 	} {
 		var h hash
 		h.value(filled(reflect.TypeOf(r).Elem()))

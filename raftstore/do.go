@@ -14,7 +14,7 @@ import (
 // in the requests' order, or an error if any outcome is not known. It blocks
 // until all are decided and durable, or ctx ends.
 //
-// An Acquire or Take that the state refuses already is answered at once, without a log
+// An Acquire, Take or LeaseShare that the state refuses already is answered at once, without a log
 // entry: a refusal changes nothing, and what is refused now may as well have
 // come a moment earlier. One with MaxWait that can't be granted waits in line; it
 // ends 200 ms before ctx does, to tell the caller. If ctx ends it all the same,
@@ -75,8 +75,8 @@ func granted(a Answer) bool {
 	return ok && r.Err == nil && r.Decision.Granted()
 }
 
-// refuse answers the Acquires and Takes that the state would refuse now, and those that
-// only ask, and returns how many.
+// refuse answers what the state would refuse now, and what only asks, and returns how
+// many that are.
 func (t *term) refuse(reqs []Request, answers []Answer) (refused int) {
 	if !slices.ContainsFunc(reqs, mayBeRefused) {
 		return 0
@@ -85,31 +85,44 @@ func (t *term) refuse(reqs []Request, answers []Answer) (refused int) {
 	sheds := make(map[admission.SheddingQuery]*admission.Shedding, 1)
 	t.s.fsm.read(func(st *admission.State) {
 		for i, r := range reqs {
-			if k, ok := r.Op.(*admission.Take); ok {
-				if res, stands := st.DecideTake(at, k); stands {
-					refused++
-					answers[i] = Answer{Result: res, NextDueIn: admission.Absent, Place: offLog(st), Levels: st.TakeLevels(at, k)}
+			stands := false
+			switch op := r.Op.(type) {
+			case *admission.Take:
+				if answers[i].Result, stands = st.DecideTake(at, op); stands {
+					answers[i].Levels = st.TakeLevels(at, op)
 				}
-				continue
+			case *admission.LeaseShare:
+				answers[i].Result, stands = st.DecideLease(at, op)
+			case *admission.Acquire:
+				var res *admission.AcquireResult
+				if res, stands = t.refuseAcquire(st, at, op, r.DryRun); stands {
+					q := ifKnown(res.Err, admission.SheddingQuery{Pool: op.Pool, Tenant: op.Tenant})
+					answers[i].Result, answers[i].DryRun = res, r.DryRun
+					answers[i].Shedding = buildShedding(st, at, w, q, sheds)
+				}
 			}
-			a, ok := r.Op.(*admission.Acquire)
-			if !ok {
+			if !stands {
+				answers[i] = Answer{}
 				continue
-			}
-			res := st.Decide(at, a)
-			if !r.DryRun && t.mustLog(st, at, a, res) {
-				continue
-			}
-			if res.Err == nil && res.Decision.Granted() && !res.Decision.Replayed {
-				res.Decision.Permit.Lane, _ = st.LaneOf(a.Pool, a.Tenant, a.Category)
 			}
 			refused++
-			answers[i] = Answer{Result: res, NextDueIn: admission.Absent, Place: offLog(st), DryRun: r.DryRun}
-			q := ifKnown(res.Err, admission.SheddingQuery{Pool: a.Pool, Tenant: a.Tenant})
-			answers[i].Shedding = buildShedding(st, at, w, q, sheds)
+			answers[i].NextDueIn, answers[i].Place = admission.Absent, offLog(st)
 		}
 	})
 	return refused
+}
+
+// refuseAcquire returns what the state says of an Acquire, and whether that is its
+// answer.
+func (t *term) refuseAcquire(st *admission.State, at admission.Instant, a *admission.Acquire, dry bool) (*admission.AcquireResult, bool) {
+	res := st.Decide(at, a)
+	if !dry && t.mustLog(st, at, a, res) {
+		return res, false
+	}
+	if res.Err == nil && res.Decision.Granted() && !res.Decision.Replayed {
+		res.Decision.Permit.Lane, _ = st.LaneOf(a.Pool, a.Tenant, a.Category)
+	}
+	return res, true
 }
 
 // mustLog says whether an Acquire of which the state says res is to be logged. A
@@ -128,7 +141,7 @@ func (t *term) mustLog(st *admission.State, at admission.Instant, a *admission.A
 // mayBeRefused says whether the state alone may answer a request.
 func mayBeRefused(r Request) bool {
 	switch r.Op.(type) {
-	case *admission.Acquire, *admission.Take:
+	case *admission.Acquire, *admission.Take, *admission.LeaseShare:
 		return true
 	}
 	return false

@@ -86,6 +86,20 @@ func takeFromStorage(m *storagev1.Take) (*admission.Take, error) {
 	return t, known(m)
 }
 
+func leaseShareToStorage(l *admission.LeaseShare) *storagev1.LeaseShare {
+	return &storagev1.LeaseShare{
+		Pool: l.Pool, Tenant: l.Tenant, Category: l.Category, Tokens: l.Tokens, Nonce: l.Nonce,
+		Node: &storagev1.Node{Id: l.Node.ID, Owned: l.Node.Owned, Total: l.Node.Total},
+	}
+}
+
+func leaseShareFromStorage(m *storagev1.LeaseShare) *admission.LeaseShare {
+	return &admission.LeaseShare{
+		Pool: m.GetPool(), Tenant: m.GetTenant(), Category: m.GetCategory(), Tokens: m.GetTokens(), Nonce: m.GetNonce(),
+		Node: admission.Node{ID: m.GetNode().GetId(), Owned: m.GetNode().GetOwned(), Total: m.GetNode().GetTotal()},
+	}
+}
+
 func renewToStorage(r *admission.Renew) *storagev1.Renew {
 	return &storagev1.Renew{Tokens: tokensToStorage(r.Tokens), Ttl: int64(r.TTL)}
 }

@@ -36,7 +36,7 @@ func poolToStorage(p *admission.PoolPolicy) *storagev1.PoolPolicy {
 			RequestIds: p.Limits.RequestIDs, EndedPermits: p.Limits.EndedPermits,
 			Waiting: p.Limits.Waiting, WaitingPerTenant: p.Limits.WaitingPerTenant, DedupeKeys: p.Limits.DedupeKeys,
 			NewTenantsPerSecond: p.Limits.NewTenantsPerSecond, TenantRows: p.Limits.TenantRows,
-			PausedGroups: p.Limits.PausedGroups,
+			PausedGroups: p.Limits.PausedGroups, Shares: p.Limits.Shares,
 		},
 		LockMaxActive: p.LockMaxActive, DoneRetention: int64(p.DoneRetention), Shadow: p.Shadow,
 		DeadRetention: int64(p.DeadRetention),
@@ -48,7 +48,7 @@ func poolToStorage(p *admission.PoolPolicy) *storagev1.PoolPolicy {
 	for _, b := range p.Buckets {
 		m.Buckets = append(m.Buckets, &storagev1.BucketPolicy{
 			Name: b.Name, Scope: uint32(b.Scope), Capacity: b.Capacity, Refill: b.Refill, Period: int64(b.Period),
-			PerPermit: b.PerPermit, Blocked: b.Blocked, OneShot: b.OneShot,
+			PerPermit: b.PerPermit, Blocked: b.Blocked, OneShot: b.OneShot, Share: tokenShareToStorage(b.Share),
 		})
 	}
 	for _, l := range p.Lanes {
@@ -69,6 +69,22 @@ func poolToStorage(p *admission.PoolPolicy) *storagev1.PoolPolicy {
 	return m
 }
 
+func tokenShareToStorage(t admission.TokenShare) *storagev1.TokenShare {
+	if t == (admission.TokenShare{}) {
+		return nil
+	}
+	return &storagev1.TokenShare{
+		Max: t.Max, Ttl: int64(t.TTL), IdleReturn: int64(t.IdleReturn), OnLoss: uint32(t.OnLoss), Safe: t.Safe,
+	}
+}
+
+func tokenShareFromStorage(m *storagev1.TokenShare) admission.TokenShare {
+	return admission.TokenShare{
+		Max: m.GetMax(), TTL: time.Duration(m.GetTtl()), IdleReturn: time.Duration(m.GetIdleReturn()),
+		OnLoss: admission.OnLoss(m.GetOnLoss()), Safe: m.GetSafe(),
+	}
+}
+
 func poolFromStorage(m *storagev1.PoolPolicy) admission.PoolPolicy {
 	p := admission.PoolPolicy{
 		Name: m.GetName(), MaxActive: m.GetMaxActive(), PermitTTL: time.Duration(m.GetPermitTtl()),
@@ -86,7 +102,7 @@ func poolFromStorage(m *storagev1.PoolPolicy) admission.PoolPolicy {
 			EndedPermits: m.GetLimits().GetEndedPermits(), Waiting: m.GetLimits().GetWaiting(),
 			WaitingPerTenant: m.GetLimits().GetWaitingPerTenant(), DedupeKeys: m.GetLimits().GetDedupeKeys(),
 			NewTenantsPerSecond: m.GetLimits().GetNewTenantsPerSecond(), TenantRows: m.GetLimits().GetTenantRows(),
-			PausedGroups: m.GetLimits().GetPausedGroups(),
+			PausedGroups: m.GetLimits().GetPausedGroups(), Shares: m.GetLimits().GetShares(),
 		},
 		LockMaxActive: m.GetLockMaxActive(), DoneRetention: time.Duration(m.GetDoneRetention()), Shadow: m.GetShadow(),
 		DeadRetention: time.Duration(m.GetDeadRetention()),
@@ -99,7 +115,7 @@ func poolFromStorage(m *storagev1.PoolPolicy) admission.PoolPolicy {
 		p.Buckets = append(p.Buckets, admission.BucketPolicy{
 			Name: b.GetName(), Scope: admission.Scope(b.GetScope()), Capacity: b.GetCapacity(), Refill: b.GetRefill(),
 			Period: time.Duration(b.GetPeriod()), PerPermit: b.GetPerPermit(), Blocked: b.GetBlocked(),
-			OneShot: b.GetOneShot(),
+			OneShot: b.GetOneShot(), Share: tokenShareFromStorage(b.GetShare()),
 		})
 	}
 	for _, l := range m.GetLanes() {

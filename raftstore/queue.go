@@ -40,6 +40,8 @@ func classify(op admission.Op) (class, flowKey, int) {
 		return leases, flowKey{}, 1 // it frees a place in line, perhaps the first
 	case *admission.Acquire:
 		return grants, flowKey{op.Pool, op.Tenant}, 1
+	case *admission.LeaseShare:
+		return grants, flowKey{op.Pool, op.Tenant}, 1
 	case *admission.Take:
 		return grants, flowKey{pool: op.Pool}, max(1, len(op.Parts))
 	case *admission.ReportDemand:

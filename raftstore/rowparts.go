@@ -148,7 +148,7 @@ func permitToStorage(r *admission.PermitRow) *storagev1.PermitRow {
 		Token: tokenToStorage(r.Token), Fence: r.Fence, Tenant: r.Tenant, Lane: r.Lane,
 		Granted: int64(r.Granted), Expires: int64(r.Expires), Ttl: int64(r.TTL), Cost: r.Cost, BucketIds: r.BucketIDs,
 		Cancelled: r.Cancelled, Entry: r.Entry, Letter: r.Letter, Worker: r.Worker, Node: r.Node, Batch: r.Batch,
-		LockKey: r.LockKey, DedupeKey: r.DedupeKey, Uncounted: r.Uncounted, Borrowed: r.Borrowed,
+		LockKey: r.LockKey, DedupeKey: r.DedupeKey, Uncounted: r.Uncounted, Borrowed: r.Borrowed, Wanted: r.Wanted,
 	}
 }
 
@@ -157,7 +157,7 @@ func permitFromStorage(m *storagev1.PermitRow) admission.PermitRow {
 		Token: tokenFromStorage(m.Token), Fence: m.Fence, Tenant: m.Tenant, Lane: m.Lane,
 		Granted: admission.Instant(m.Granted), Expires: admission.Instant(m.Expires), TTL: time.Duration(m.Ttl),
 		Cost: m.Cost, BucketIDs: m.BucketIds, Cancelled: m.Cancelled, Entry: m.Entry, Letter: m.Letter, Worker: m.Worker, Node: m.Node, Batch: m.Batch,
-		LockKey: m.LockKey, DedupeKey: m.DedupeKey, Uncounted: m.Uncounted, Borrowed: m.Borrowed,
+		LockKey: m.LockKey, DedupeKey: m.DedupeKey, Uncounted: m.Uncounted, Borrowed: m.Borrowed, Wanted: m.Wanted,
 	}
 }
 

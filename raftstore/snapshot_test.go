@@ -128,6 +128,7 @@ func TestRowsSurviveStorage(t *testing.T) {
 		admission.PermitRow{
 			Token: token, Fence: 1, Tenant: 2, Lane: "l", Granted: 8, Expires: 3, TTL: 4, Cost: 5, BucketIDs: 6, Cancelled: true,
 			Entry: "k", Letter: 7, Worker: "w", Node: "n", Batch: true, LockKey: "l", DedupeKey: "d", Uncounted: true, Borrowed: true,
+			Wanted: 9,
 		},
 		admission.PartRow{Token: token, Fence: 1, Permit: 2, Entry: "k", Letter: 8, Cancelled: true},
 		admission.WaiterRow{

@@ -18,6 +18,7 @@ type stateCollector struct {
 	level, capacity, bucketPaused                *prometheus.Desc
 	tenants, entries, dead, swept, held          *prometheus.Desc
 	limitUsed, limitCapacity, expired, debt      *prometheus.Desc
+	lent                                         *prometheus.Desc
 	rank                                         *prometheus.Desc
 }
 
@@ -45,6 +46,7 @@ func newStateCollector(replica Replica) *stateCollector {
 		yielding:      desc("lane_yielding", "1 while the lane takes nothing new for the sake of those above.", "pool", "lane"),
 		lanePaused:    desc("lane_paused", "1 while an operator has paused the lane.", "pool", "lane"),
 		level:         desc("bucket_level", "Tokens in a bucket of scope POOL, below 0 while it is in debt.", "pool", "bucket"),
+		lent:          desc("bucket_lent", "Tokens of a bucket of scope POOL that sidecars hold.", "pool", "bucket"),
 		capacity:      desc("bucket_capacity", "The most tokens that a bucket of scope POOL holds.", "pool", "bucket"),
 		bucketPaused:  desc("bucket_paused", "1 while an operator or a provider's refusal has paused the bucket.", "pool", "bucket"),
 		tenants:       desc("tenants_active", "Tenants that the pool knows at present.", "pool"),
@@ -60,7 +62,7 @@ func newStateCollector(replica Replica) *stateCollector {
 // Describe implements prometheus.Collector.
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		c.revision, c.permits, c.depth, c.oldest, c.waiting, c.yielding, c.lanePaused, c.level, c.capacity, c.bucketPaused,
+		c.revision, c.permits, c.depth, c.oldest, c.waiting, c.yielding, c.lanePaused, c.level, c.lent, c.capacity, c.bucketPaused,
 		c.tenants, c.entries, c.dead, c.swept, c.held, c.limitUsed, c.limitCapacity,
 		c.expired, c.borrowed, c.reclaim, c.reclaimAge, c.debt, c.rank,
 	} {
@@ -110,6 +112,7 @@ func (c *stateCollector) collectPool(gauge func(*prometheus.Desc, float64, ...st
 	}
 	for _, b := range p.Buckets {
 		gauge(c.level, float64(b.Level), p.Pool, b.Bucket)
+		gauge(c.lent, float64(b.Lent), p.Pool, b.Bucket)
 		gauge(c.capacity, float64(b.Capacity), p.Pool, b.Bucket)
 		gauge(c.bucketPaused, asFloat(b.Paused), p.Pool, b.Bucket)
 	}

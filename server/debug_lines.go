@@ -23,6 +23,8 @@ func describe(op admission.Op, result admission.Result) described {
 		d.pool, d.tenant = op.Pool, op.Tenant
 	case *admission.Take:
 		d.pool = op.Pool
+	case *admission.LeaseShare:
+		d.pool, d.tenant = op.Pool, op.Tenant
 	case *admission.ReportDemand:
 		d.pool, d.tenant = op.Pool, op.Tenant
 	case *admission.Schedule:
@@ -68,6 +70,8 @@ func (d described) line(req raftstore.Request, a raftstore.Answer, err error) []
 		return append(out, acquireLine(r, a.DryRun)...)
 	case *admission.TakeResult:
 		return append(append(out, takeLine(r)...), undecided(r.Err)...)
+	case *admission.LeaseShareResult:
+		return append(append(out, shareLine(r)...), undecided(r.Err)...)
 	case *admission.NextDueResult:
 		return append(append(out, slog.Int("claims", len(r.Claims))), undecided(r.Err)...)
 	case *admission.ReleaseResult:
@@ -141,6 +145,17 @@ func takeLine(r *admission.TakeResult) []slog.Attr {
 		}
 	}
 	return out
+}
+
+// shareLine is what became of a LeaseShare.
+func shareLine(r *admission.LeaseShareResult) []slog.Attr {
+	switch {
+	case r.Err != nil:
+		return nil
+	case r.Shed != nil:
+		return []slog.Attr{slog.String("decision", "SHED"), slog.String("lane", r.Shed.Lane), slog.String("reason", r.Shed.Reason.String())}
+	}
+	return []slog.Attr{slog.String("decision", "GRANTED"), slog.String("lane", r.Permit.Lane), slog.Int64("tokens", r.Tokens)}
 }
 
 func leaseName(r admission.LeaseResult) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 	"github.com/admitd/admit/raftstore"
 )
 
@@ -32,6 +33,7 @@ const (
 	kindPurgeDead
 	kindPutTenants
 	kindExplain
+	kindLeaseShare
 	kinds
 
 	made = 1 << 7
@@ -243,6 +245,8 @@ func (h *history) readOps(kind byte, data []byte) []admission.Op {
 		return one(readApplyPolicy(from(in, &admitv1.ApplyPolicyRequest{})))
 	case kindPause:
 		return one(readPause(from(in, &admitv1.PauseRequest{})))
+	case kindLeaseShare:
+		return one(readLeaseShare(from(in, &admitv1alpha1.LeaseShareRequest{})))
 	case kindReportDemand:
 		return one(readReportDemand(from(in, &admitv1.ReportDemandRequest{})))
 	default:

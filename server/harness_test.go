@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,6 +33,7 @@ type harness struct {
 	policy  admitv1.PolicyServiceClient
 	status  admitv1.StatusServiceClient
 	cluster admitv1.ClusterServiceClient
+	shares  admitv1alpha1.ShareServiceClient
 	conn    *grpc.ClientConn
 	server  *Server
 	reg     *prometheus.Registry
@@ -95,6 +97,7 @@ func startWith(t *testing.T, store Store, opts Options, creds credentials.Transp
 	h.policy = admitv1.NewPolicyServiceClient(h.conn)
 	h.status = admitv1.NewStatusServiceClient(h.conn)
 	h.cluster = admitv1.NewClusterServiceClient(h.conn)
+	h.shares = admitv1alpha1.NewShareServiceClient(h.conn)
 	return h
 }
 

@@ -78,7 +78,7 @@ func writeListedPermit(p *admission.ListedPermit) *admitv1.ListedPermit {
 		Fence: p.Fence, Tenant: p.Tenant, Lane: p.Lane, State: state,
 		HeldFor: durationpb.New(p.HeldFor), ExpiresIn: durationpb.New(p.ExpiresIn),
 		Cost: p.Cost, WorkerId: p.Worker, Entry: p.Entry, LockKey: p.LockKey,
-		Borrowed: p.Borrowed, Uncounted: p.Uncounted, Batch: p.Batch,
+		Borrowed: p.Borrowed, Uncounted: p.Uncounted, Batch: p.Batch, Share: p.Share,
 	}
 }
 

@@ -19,8 +19,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/admitd/admit/admission"
 	forwardv1 "github.com/admitd/admit/proto/admit/forward/v1"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 	"github.com/admitd/admit/raftstore"
 	"github.com/admitd/admit/server/forward"
 )
@@ -89,6 +91,15 @@ func TestWhatOnlyTheLeaderDecidesGoesThere(t *testing.T) {
 		},
 		"ReportDemand": func(ctx context.Context) (proto.Message, error) {
 			return p.ReportDemand(ctx, &admitv1.ReportDemandRequest{Pool: "email", Tenant: "acme"})
+		},
+		"LeaseShare": func(ctx context.Context) (proto.Message, error) {
+			p.lead.answer = func(raftstore.Request) raftstore.Answer {
+				return raftstore.Answer{Result: &admission.LeaseShareResult{Shed: &admission.Shed{}}}
+			}
+			defer func() { p.lead.answer = nil }()
+			return p.shares.LeaseShare(ctx, &admitv1alpha1.LeaseShareRequest{
+				Pool: "email", Tenant: "acme", Tokens: 1, Node: &admitv1.NodeShare{Id: "n", Owned: 1, Total: 1},
+			})
 		},
 		"Schedule": func(ctx context.Context) (proto.Message, error) {
 			return p.due.Schedule(ctx, &admitv1.ScheduleRequest{Pool: "email", Entries: []*admitv1.EntrySpec{entry}})

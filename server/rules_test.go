@@ -14,6 +14,7 @@ import (
 
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 )
 
 // read validates a request of any kind.
@@ -26,6 +27,8 @@ func read(req proto.Message) error {
 		_, err = readBatchAcquire(r)
 	case *admitv1.ReportDemandRequest:
 		_, err = readReportDemand(r)
+	case *admitv1alpha1.LeaseShareRequest:
+		_, err = readLeaseShare(r)
 	case *admitv1.RenewRequest:
 		_, err = readRenew(r)
 	case *admitv1.ReleaseRequest:
@@ -142,6 +145,10 @@ func TestWhatIsRefused(t *testing.T) {
 		{"a report of nothing", &admitv1.ReportDemandRequest{Backlog: -1}, "pool tenant backlog"},
 		{"a report for no time", &admitv1.ReportDemandRequest{Pool: "p", Tenant: "t", Ttl: &durationpb.Duration{}}, "ttl"},
 		{"a report for 61 s", &admitv1.ReportDemandRequest{Pool: "p", Tenant: "t", Ttl: durationpb.New(61 * time.Second)}, "ttl"},
+		{"a share of nothing", &admitv1alpha1.LeaseShareRequest{}, "pool tenant tokens node"},
+		{"a share beyond 2^53", &admitv1alpha1.LeaseShareRequest{
+			Pool: "p", Tenant: "t", Tokens: 1<<53 + 1, Node: &admitv1.NodeShare{Id: "n", Owned: 2, Total: 1},
+		}, "tokens node.owned"},
 		{"long request_id", acquire(func(r *admitv1.AcquireRequest) { r.RequestId = strings.Repeat("r", 257) }), "request_id"},
 		{"long worker_id", acquire(func(r *admitv1.AcquireRequest) { r.WorkerId = long }), "worker_id"},
 		{"all at once", acquire(func(r *admitv1.AcquireRequest) { r.Tenant, r.Cost, r.Ttl = "", proto.Int64(0), hour25 }), "tenant cost ttl"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/admitd/admit/admission"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 )
 
 // seed writes a history for the fuzzer. goodToken in it stands for the last
@@ -50,7 +51,7 @@ func (s *seed) sleep(d time.Duration) {
 // seedHistories run the main job, with the edges of what is allowed.
 func seedHistories() [][]byte {
 	var all [][]byte
-	for _, write := range []func(*seed){seedPermits, seedDueWork, seedRetries, seedDead, seedPolicies, seedTenants, seedDrain, seedChoices} {
+	for _, write := range []func(*seed){seedPermits, seedDueWork, seedRetries, seedDead, seedPolicies, seedTenants, seedDrain, seedShares, seedChoices} {
 		var s seed
 		write(&s)
 		all = append(all, s.data)
@@ -85,6 +86,34 @@ func seedPermits(s *seed) {
 	s.send(kindAcquire, &admitv1.AcquireRequest{Pool: "email", Tenant: "acme", Ttl: durationpb.New(minTTL)})
 	s.sleep(time.Minute)
 	s.send(kindRenew, &admitv1.RenewRequest{Tokens: []string{goodToken}})
+}
+
+// seedShares lends tokens to sidecars, through changes of what they may hold.
+func seedShares(s *seed) {
+	policy := sharedPolicy()
+	apply := func() { s.send(kindApplyPolicy, &admitv1.ApplyPolicyRequest{Policy: policy}) }
+	lease := func(node string, tokens, owned, total int64) {
+		s.send(kindLeaseShare, &admitv1alpha1.LeaseShareRequest{
+			Pool: "email", Tenant: "acme", Category: "otp", Tokens: tokens,
+			Node: &admitv1.NodeShare{Id: node, Owned: owned, Total: total},
+		})
+	}
+	lease("n", 1, 1, 1)
+	apply()
+	lease("n", 2, 1, 1)
+	lease("m", 1<<53, 1, maxNodeParts)
+	s.send(kindRenew, &admitv1.RenewRequest{Tokens: []string{goodToken}})
+	s.release(&admitv1.ReleaseRequest{ActualCost: proto.Int64(0)})
+	lease("m", 1<<53, maxNodeParts, maxNodeParts)
+	policy.Pools[0].Buckets[0].Capacity = proto.Int64(1)
+	policy.Pools[0].Buckets[0].Share.Max = proto.Int64(1)
+	apply()
+	s.release(&admitv1.ReleaseRequest{ActualCost: proto.Int64(1 << 53)})
+	s.sleep(time.Minute)
+	lease("o", 1, 1, 2)
+	policy.Pools[0].Buckets[0].Charge, policy.Pools[0].Buckets[0].Share = admitv1.Bucket_PERMIT, nil
+	apply()
+	s.sleep(time.Minute)
 }
 
 func seedDueWork(s *seed) {

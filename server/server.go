@@ -83,9 +83,9 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	drain, gate, limiter := newDrain(), checkpoint{opts.Guard}, newLimiter()
 	calls, decisions, sessions := newCallMetrics(), newMetrics(), newSessionMetrics()
 	forwards, overHTTP := forward.NewMetrics(), newHTTPCounter()
-	past, envoy := newLaneHistory(store), newEnvoyMetrics()
+	past, envoy, shares := newLaneHistory(store), newEnvoyMetrics(), newShareMetrics()
 	collectors := slices.Concat(calls.collectors(), decisions.collectors(), sessions.collectors(), forwards.Collectors(), limiter.collectors(),
-		past.collectors(), envoy.collectors(), []prometheus.Collector{overHTTP, newStateCollector(store)})
+		past.collectors(), envoy.collectors(), shares.collectors(), []prometheus.Collector{overHTTP, newStateCollector(store)})
 	if err := register(reg, collectors...); err != nil {
 		return nil, err
 	}
@@ -105,6 +105,7 @@ func New(store Store, opts Options, log *slog.Logger, reg prometheus.Registerer)
 	admitv1alpha1.RegisterSessionServiceServer(api, &sessionService{
 		store: store, router: router, metrics: decisions, counts: sessions, drain: drain, log: log, debug: debug,
 	})
+	admitv1alpha1.RegisterShareServiceServer(api, &shareService{store: store, metrics: shares})
 	admitv1.RegisterDueWorkServiceServer(api, newDueWorkService(store, reads))
 	admitv1.RegisterPolicyServiceServer(api, &policyService{store: store, reads: reads, log: log})
 	admitv1.RegisterStatusServiceServer(api, newStatusService(reads, past, debug))

@@ -134,7 +134,7 @@ func coreCode(r admission.ErrorReason) codes.Code {
 	case admission.PoolNotFound, admission.EntryNotFound, admission.RevisionNotFound, admission.TargetNotFound, admission.UnknownTenant:
 		return codes.NotFound
 	case admission.RevisionConflict, admission.RequestMismatch, admission.StaleRequest, admission.InUse,
-		admission.LimitReached:
+		admission.LimitReached, admission.NotShared:
 		return codes.FailedPrecondition
 	default:
 		return codes.Internal

@@ -54,6 +54,8 @@ var errorTable = []struct {
 		want: told{code: codes.FailedPrecondition, reason: "REQUEST_MISMATCH"}},
 	{name: "stale", err: coreError(admission.StaleRequest, "issued_at"),
 		want: told{code: codes.FailedPrecondition, reason: "STALE_REQUEST"}},
+	{name: "not shared", err: coreError(admission.NotShared, "", "pool", "p"),
+		want: told{code: codes.FailedPrecondition, reason: "NOT_SHARED", meta: map[string]string{"pool": "p"}}},
 	{name: "in use", err: coreError(admission.InUse, "", "pool", "p", "lane", "", "permits", "3"),
 		want: told{code: codes.FailedPrecondition, reason: "IN_USE", meta: map[string]string{"pool": "p", "permits": "3"}}},
 	{name: "a reason of the core that we don't know", err: coreError("NEW_ONE", ""),

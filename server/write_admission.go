@@ -35,6 +35,7 @@ func writePlace(p raftstore.Place) *admitv1.LogPosition {
 func writeAcquire(a raftstore.Answer, r *admission.AcquireResult) *admitv1.AcquireResponse {
 	return &admitv1.AcquireResponse{
 		Decision: writeDecision(r.Decision, a.DryRun), Shedding: showShedding(a.Shedding), Decided: writePlace(a.Place),
+		Source: admitv1.DecisionSource_DECISION_SOURCE_CLUSTER,
 	}
 }
 

@@ -79,7 +79,7 @@ func reclaimAge(l admission.LaneHealth) *durationpb.Duration {
 
 func writeBucketHealth(b admission.BucketHealth) *admitv1.BucketHealth {
 	return &admitv1.BucketHealth{
-		Bucket: b.Bucket, Level: b.Level, Capacity: b.Capacity, Paused: b.Paused, PausedFor: given(b.PausedFor),
+		Bucket: b.Bucket, Level: b.Level, Capacity: b.Capacity, Lent: b.Lent, Paused: b.Paused, PausedFor: given(b.PausedFor),
 	}
 }
 

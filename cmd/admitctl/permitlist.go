@@ -107,6 +107,7 @@ func permitStateText(p *admitv1.ListedPermit) string {
 	}
 	add(p.GetState() == admitv1.PermitState_PERMIT_STATE_CANCELLED, "cancelled")
 	add(p.GetBorrowed(), "borrowed")
-	add(p.GetUncounted(), "no slot")
+	add(p.GetUncounted() && !p.GetShare(), "no slot")
+	add(p.GetShare(), "share")
 	return state
 }

@@ -55,7 +55,7 @@ var layers = []layer{
 	{pkg: "./internal/localaddr", why: leafWhy},
 	{pkg: "./internal/hangup", why: leafWhy},
 	{pkg: "./internal/repeat", why: "it knows the API's requests, and not who answers them",
-		may: []string{"./proto/admit/v1"}},
+		may: []string{"./proto/admit/v1", "./proto/admit/v1alpha1"}},
 	{pkg: "./internal/logline", why: "it writes the core's entries as text, and no more",
 		may: []string{"./admission"}},
 	{pkg: "./internal/tracing", why: leafWhy},

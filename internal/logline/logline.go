@@ -39,7 +39,7 @@ var kinds = func() map[string]reflect.Type {
 	m := map[string]reflect.Type{}
 	for _, op := range []admission.Op{
 		admission.TermStart{}, admission.ApplyPolicy{}, &admission.PutTenants{}, admission.Pause{},
-		&admission.Acquire{}, &admission.Take{}, admission.Detach{}, &admission.ReportDemand{}, &admission.NextDue{},
+		&admission.Acquire{}, &admission.Take{}, &admission.LeaseShare{}, admission.Detach{}, &admission.ReportDemand{}, &admission.NextDue{},
 		&admission.Renew{}, &admission.Release{}, &admission.Schedule{}, admission.Unschedule{},
 		&admission.Redrive{}, &admission.PurgeDead{},
 	} {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -93,6 +94,7 @@ func (c *converter) bucket(path string, b *admitv1.Bucket) admission.BucketPolic
 		Period:   duration(b.GetPeriod()),
 		Blocked:  b.GetBlocked(),
 		OneShot:  b.GetOneShot(),
+		Share:    tokenShare(b.GetShare()),
 	}
 	switch b.GetScope() {
 	case admitv1.Bucket_POOL:
@@ -109,6 +111,30 @@ func (c *converter) bucket(path string, b *admitv1.Bucket) admission.BucketPolic
 			Field:   path + ".charge",
 			Message: fmt.Sprintf("expected COST or PERMIT, got %d", b.GetCharge()),
 		})
+	}
+	return out
+}
+
+func tokenShare(t *admitv1.TokenShare) admission.TokenShare {
+	if t == nil {
+		return admission.TokenShare{}
+	}
+	out := admission.TokenShare{
+		Max: positive(t.Max), TTL: duration(t.GetTtl()), IdleReturn: duration(t.GetIdleReturn()), Safe: positive(t.Safe),
+	}
+	switch t.GetOnLoss() {
+	case admitv1.TokenShare_ON_LOSS_UNSPECIFIED:
+	case admitv1.TokenShare_CLOSED:
+		out.OnLoss = admission.OnLossClosed
+	case admitv1.TokenShare_OPEN:
+		out.OnLoss = admission.OnLossOpen
+	case admitv1.TokenShare_SAFE:
+		out.OnLoss = admission.OnLossSafe
+	default:
+		out.OnLoss = math.MaxUint8
+	}
+	if out == (admission.TokenShare{}) {
+		out.Max = outOfRange // given, if empty
 	}
 	return out
 }
@@ -227,6 +253,7 @@ func limits(l *admitv1.Limits) admission.LimitsPolicy {
 		NewTenantsPerSecond: positive(l.NewTenantsPerSecond),
 		TenantRows:          positive(l.TenantRows),
 		PausedGroups:        positive(l.PausedGroups),
+		Shares:              positive(l.Shares),
 	}
 }
 

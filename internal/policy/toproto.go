@@ -64,6 +64,7 @@ func bucketMessage(b admission.BucketPolicy) *admitv1.Bucket {
 		Period:   optionalDuration(b.Period),
 		Blocked:  b.Blocked,
 		OneShot:  b.OneShot,
+		Share:    tokenShareMessage(b.Share),
 	}
 	switch b.Scope {
 	case admission.ScopePool:
@@ -75,6 +76,16 @@ func bucketMessage(b admission.BucketPolicy) *admitv1.Bucket {
 		out.Charge = admitv1.Bucket_PERMIT
 	}
 	return out
+}
+
+func tokenShareMessage(t admission.TokenShare) *admitv1.TokenShare {
+	if t == (admission.TokenShare{}) {
+		return nil
+	}
+	return &admitv1.TokenShare{
+		Max: optional(t.Max), Ttl: optionalDuration(t.TTL), IdleReturn: optionalDuration(t.IdleReturn),
+		OnLoss: admitv1.TokenShare_OnLoss(t.OnLoss), Safe: optional(t.Safe),
+	}
 }
 
 func laneMessage(l admission.LanePolicy) *admitv1.Lane {
@@ -191,6 +202,7 @@ func limitsMessage(l admission.LimitsPolicy) *admitv1.Limits {
 		NewTenantsPerSecond: optional(l.NewTenantsPerSecond),
 		TenantRows:          optional(l.TenantRows),
 		PausedGroups:        optional(l.PausedGroups),
+		Shares:              optional(l.Shares),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 )
 
 func TestSafe(t *testing.T) {
@@ -30,6 +31,7 @@ func TestSafe(t *testing.T) {
 		{&admitv1.RedriveRequest{}, false},
 		{&admitv1.PurgeDeadRequest{}, false},
 		{&ratelimitv3.RateLimitRequest{}, false},
+		{&admitv1alpha1.LeaseShareRequest{}, false},
 		{&admitv1.PauseRequest{}, true},
 		{&admitv1.ApplyPolicyRequest{}, false},
 		{&admitv1.ApplyPolicyRequest{ExpectedRevision: &one}, true},

@@ -1576,6 +1576,9 @@ type Limits struct {
 	// Groups of entries that are paused, of all tenants together. Absent means
 	// 10,000. Beyond it Pause answers LIMIT_REACHED.
 	PausedGroups *int64 `protobuf:"varint,9,opt,name=paused_groups,json=pausedGroups,proto3,oneof" json:"paused_groups,omitempty"`
+	// Shares of tokens that sidecars hold at a time. Absent means 10,000. Beyond it
+	// LeaseShare is shed with CARDINALITY.
+	Shares *int64 `protobuf:"varint,10,opt,name=shares,proto3,oneof" json:"shares,omitempty"`
 	// Tenants that may become known in a second, beyond those with an override or
 	// a row; as many at once. Who comes back while he is known is not new. Absent means 1,000. Beyond it requests of new
 	// tenants are shed with CARDINALITY and the time to wait.
@@ -1676,6 +1679,13 @@ func (x *Limits) GetDedupeKeys() int64 {
 func (x *Limits) GetPausedGroups() int64 {
 	if x != nil && x.PausedGroups != nil {
 		return *x.PausedGroups
+	}
+	return 0
+}
+
+func (x *Limits) GetShares() int64 {
+	if x != nil && x.Shares != nil {
+		return *x.Shares
 	}
 	return 0
 }
@@ -1854,7 +1864,7 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\x04base\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04base\x12\x1b\n" +
 	"\x06factor\x18\x03 \x01(\x03H\x00R\x06factor\x88\x01\x01\x12+\n" +
 	"\x03max\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03maxB\t\n" +
-	"\a_factor\"\x8c\x05\n" +
+	"\a_factor\"\xb4\x05\n" +
 	"\x06Limits\x12\x1d\n" +
 	"\aentries\x18\x01 \x01(\x03H\x00R\aentries\x88\x01\x01\x121\n" +
 	"\x12entries_per_tenant\x18\x02 \x01(\x03H\x01R\x10entriesPerTenant\x88\x01\x01\x12\x1d\n" +
@@ -1866,10 +1876,12 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\x12waiting_per_tenant\x18\a \x01(\x03H\x06R\x10waitingPerTenant\x88\x01\x01\x12$\n" +
 	"\vdedupe_keys\x18\b \x01(\x03H\aR\n" +
 	"dedupeKeys\x88\x01\x01\x12(\n" +
-	"\rpaused_groups\x18\t \x01(\x03H\bR\fpausedGroups\x88\x01\x01\x128\n" +
-	"\x16new_tenants_per_second\x18\x14 \x01(\x03H\tR\x13newTenantsPerSecond\x88\x01\x01\x12$\n" +
-	"\vtenant_rows\x18\x15 \x01(\x03H\n" +
-	"R\n" +
+	"\rpaused_groups\x18\t \x01(\x03H\bR\fpausedGroups\x88\x01\x01\x12\x1b\n" +
+	"\x06shares\x18\n" +
+	" \x01(\x03H\tR\x06shares\x88\x01\x01\x128\n" +
+	"\x16new_tenants_per_second\x18\x14 \x01(\x03H\n" +
+	"R\x13newTenantsPerSecond\x88\x01\x01\x12$\n" +
+	"\vtenant_rows\x18\x15 \x01(\x03H\vR\n" +
 	"tenantRows\x88\x01\x01B\n" +
 	"\n" +
 	"\b_entriesB\x15\n" +
@@ -1882,7 +1894,8 @@ const file_admit_v1_policy_proto_rawDesc = "" +
 	"\b_waitingB\x15\n" +
 	"\x13_waiting_per_tenantB\x0e\n" +
 	"\f_dedupe_keysB\x10\n" +
-	"\x0e_paused_groupsB\x19\n" +
+	"\x0e_paused_groupsB\t\n" +
+	"\a_sharesB\x19\n" +
 	"\x17_new_tenants_per_secondB\x0e\n" +
 	"\f_tenant_rowsB0Z.github.com/admitd/admit/proto/admit/v1;admitv1b\x06proto3"
 

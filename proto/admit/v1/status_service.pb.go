@@ -778,7 +778,10 @@ type ListedPermit struct {
 	// It holds no slot.
 	Uncounted bool `protobuf:"varint,12,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
 	// It is of several entries.
-	Batch         bool `protobuf:"varint,13,opt,name=batch,proto3" json:"batch,omitempty"`
+	Batch bool `protobuf:"varint,13,opt,name=batch,proto3" json:"batch,omitempty"`
+	// It is tokens for a sidecar to grant from: `worker_id` is the sidecar, `cost` is how
+	// many.
+	Share         bool `protobuf:"varint,14,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -900,6 +903,13 @@ func (x *ListedPermit) GetUncounted() bool {
 func (x *ListedPermit) GetBatch() bool {
 	if x != nil {
 		return x.Batch
+	}
+	return false
+}
+
+func (x *ListedPermit) GetShare() bool {
+	if x != nil {
+		return x.Share
 	}
 	return false
 }
@@ -2151,7 +2161,9 @@ type BucketHealth struct {
 	Paused bool `protobuf:"varint,4,opt,name=paused,proto3" json:"paused,omitempty"`
 	// The time until a provider's pause ends. Absent if there is none, or if an
 	// operator paused it.
-	PausedFor     *durationpb.Duration `protobuf:"bytes,5,opt,name=paused_for,json=pausedFor,proto3" json:"paused_for,omitempty"`
+	PausedFor *durationpb.Duration `protobuf:"bytes,5,opt,name=paused_for,json=pausedFor,proto3" json:"paused_for,omitempty"`
+	// Tokens that sidecars hold. They are not among those in it, and do not refill.
+	Lent          int64 `protobuf:"varint,6,opt,name=lent,proto3" json:"lent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2221,6 +2233,13 @@ func (x *BucketHealth) GetPausedFor() *durationpb.Duration {
 	return nil
 }
 
+func (x *BucketHealth) GetLent() int64 {
+	if x != nil {
+		return x.Lent
+	}
+	return 0
+}
+
 var File_admit_v1_status_service_proto protoreflect.FileDescriptor
 
 const file_admit_v1_status_service_proto_rawDesc = "" +
@@ -2278,7 +2297,7 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12(\n" +
 	"\x04ages\x18\x03 \x03(\v2\x14.admit.v1.PermitAgesR\x04ages\x12\x1b\n" +
 	"\tlog_index\x18\x04 \x01(\x04R\blogIndex\x12+\n" +
-	"\x03age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\x9f\x03\n" +
+	"\x03age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\xb5\x03\n" +
 	"\fListedPermit\x12\x14\n" +
 	"\x05fence\x18\x01 \x01(\x03R\x05fence\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x12\n" +
@@ -2294,7 +2313,8 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	" \x01(\x0e2\x15.admit.v1.PermitStateR\x05state\x12\x1a\n" +
 	"\bborrowed\x18\v \x01(\bR\bborrowed\x12\x1c\n" +
 	"\tuncounted\x18\f \x01(\bR\tuncounted\x12\x14\n" +
-	"\x05batch\x18\r \x01(\bR\x05batch\"W\n" +
+	"\x05batch\x18\r \x01(\bR\x05batch\x12\x14\n" +
+	"\x05share\x18\x0e \x01(\bR\x05share\"W\n" +
 	"\n" +
 	"PermitAges\x12/\n" +
 	"\x05under\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05under\x12\x18\n" +
@@ -2391,14 +2411,15 @@ const file_admit_v1_status_service_proto_rawDesc = "" +
 	"\vreclaim_age\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"reclaimAge\x12\x1a\n" +
-	"\bdraining\x18\x14 \x01(\bR\bdraining\"\xaa\x01\n" +
+	"\bdraining\x18\x14 \x01(\bR\bdraining\"\xbe\x01\n" +
 	"\fBucketHealth\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\tR\x06bucket\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x03R\x05level\x12\x1a\n" +
 	"\bcapacity\x18\x03 \x01(\x03R\bcapacity\x12\x16\n" +
 	"\x06paused\x18\x04 \x01(\bR\x06paused\x128\n" +
 	"\n" +
-	"paused_for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\tpausedFor2\xed\x05\n" +
+	"paused_for\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\tpausedFor\x12\x12\n" +
+	"\x04lent\x18\x06 \x01(\x03R\x04lent2\xed\x05\n" +
 	"\rStatusService\x12J\n" +
 	"\vQueueHealth\x12\x1c.admit.v1.QueueHealthRequest\x1a\x1d.admit.v1.QueueHealthResponse\x12J\n" +
 	"\vLaneHistory\x12\x1c.admit.v1.LaneHistoryRequest\x1a\x1d.admit.v1.LaneHistoryResponse\x12D\n" +

@@ -203,8 +203,10 @@ type LeaseShareResponse_Share struct {
 }
 
 type LeaseShareResponse_Shed struct {
-	// A request would be held back just now. With no limit among `blocking`: other
-	// sidecars hold all that may be held.
+	// A request would be held back just now. With no limit among `blocking`: sidecars
+	// hold all that they may, or this one its part. The reason is then POOL_RATE or
+	// TENANT_RATE by the bucket's scope, retry_after absent, and earliest_expiry when
+	// the first share of it ends; a request may pass all the same.
 	Shed *v1.Shed `protobuf:"bytes,2,opt,name=shed,proto3,oneof"`
 }
 

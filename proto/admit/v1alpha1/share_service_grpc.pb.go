@@ -50,9 +50,9 @@ type ShareServiceClient interface {
 	// spent when it expires.
 	//
 	// Errors: INVALID_ARGUMENT (INVALID_FIELD, UNKNOWN_CATEGORY); NOT_FOUND
-	// (POOL_NOT_FOUND); FAILED_PRECONDITION (NOT_SHARED: some bucket has no `share`, or
-	// the pool is a shadow, or there is no bucket); UNAVAILABLE; RESOURCE_EXHAUSTED
-	// (OVERLOADED).
+	// (POOL_NOT_FOUND, UNKNOWN_TENANT); FAILED_PRECONDITION (NOT_SHARED: some bucket has
+	// no `share` or is blocked for the tenant, or the pool is a shadow, or there is no
+	// bucket); UNAVAILABLE; RESOURCE_EXHAUSTED (OVERLOADED); ABORTED (OUTCOME_UNKNOWN).
 	LeaseShare(ctx context.Context, in *LeaseShareRequest, opts ...grpc.CallOption) (*LeaseShareResponse, error)
 }
 
@@ -102,9 +102,9 @@ type ShareServiceServer interface {
 	// spent when it expires.
 	//
 	// Errors: INVALID_ARGUMENT (INVALID_FIELD, UNKNOWN_CATEGORY); NOT_FOUND
-	// (POOL_NOT_FOUND); FAILED_PRECONDITION (NOT_SHARED: some bucket has no `share`, or
-	// the pool is a shadow, or there is no bucket); UNAVAILABLE; RESOURCE_EXHAUSTED
-	// (OVERLOADED).
+	// (POOL_NOT_FOUND, UNKNOWN_TENANT); FAILED_PRECONDITION (NOT_SHARED: some bucket has
+	// no `share` or is blocked for the tenant, or the pool is a shadow, or there is no
+	// bucket); UNAVAILABLE; RESOURCE_EXHAUSTED (OVERLOADED); ABORTED (OUTCOME_UNKNOWN).
 	LeaseShare(context.Context, *LeaseShareRequest) (*LeaseShareResponse, error)
 	mustEmbedUnimplementedShareServiceServer()
 }

@@ -188,6 +188,7 @@ type Op struct {
 	//	*Op_Redrive
 	//	*Op_PurgeDead
 	//	*Op_Take
+	//	*Op_LeaseShare
 	//	*Op_PutTenants
 	Kind          isOp_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -357,6 +358,15 @@ func (x *Op) GetTake() *Take {
 	return nil
 }
 
+func (x *Op) GetLeaseShare() *LeaseShare {
+	if x != nil {
+		if x, ok := x.Kind.(*Op_LeaseShare); ok {
+			return x.LeaseShare
+		}
+	}
+	return nil
+}
+
 func (x *Op) GetPutTenants() *PutTenants {
 	if x != nil {
 		if x, ok := x.Kind.(*Op_PutTenants); ok {
@@ -440,6 +450,11 @@ type Op_Take struct {
 	Take *Take `protobuf:"bytes,14,opt,name=take,proto3,oneof"`
 }
 
+type Op_LeaseShare struct {
+	// Asks for tokens for a sidecar to grant from.
+	LeaseShare *LeaseShare `protobuf:"bytes,15,opt,name=lease_share,json=leaseShare,proto3,oneof"`
+}
+
 type Op_PutTenants struct {
 	// Gives tenants rows of their own.
 	PutTenants *PutTenants `protobuf:"bytes,20,opt,name=put_tenants,json=putTenants,proto3,oneof"`
@@ -472,6 +487,8 @@ func (*Op_Redrive) isOp_Kind() {}
 func (*Op_PurgeDead) isOp_Kind() {}
 
 func (*Op_Take) isOp_Kind() {}
+
+func (*Op_LeaseShare) isOp_Kind() {}
 
 func (*Op_PutTenants) isOp_Kind() {}
 
@@ -2237,6 +2254,97 @@ func (x *TakePart) GetShadow() bool {
 	return false
 }
 
+// LeaseShare asks for tokens of a tenant's buckets for a sidecar to grant from.
+type LeaseShare struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pool.
+	Pool string `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Who the tokens are for.
+	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// What the work is.
+	Category string `protobuf:"bytes,3,opt,name=category,proto3" json:"category,omitempty"`
+	// How many the sidecar would use beside what it holds.
+	Tokens int64 `protobuf:"varint,4,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The sidecar.
+	Node *Node `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	// The random part of the token.
+	Nonce         uint64 `protobuf:"fixed64,6,opt,name=nonce,proto3" json:"nonce,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseShare) Reset() {
+	*x = LeaseShare{}
+	mi := &file_admit_storage_v1_command_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseShare) ProtoMessage() {}
+
+func (x *LeaseShare) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_command_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseShare.ProtoReflect.Descriptor instead.
+func (*LeaseShare) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_command_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *LeaseShare) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *LeaseShare) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *LeaseShare) GetCategory() string {
+	if x != nil {
+		return x.Category
+	}
+	return ""
+}
+
+func (x *LeaseShare) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *LeaseShare) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *LeaseShare) GetNonce() uint64 {
+	if x != nil {
+		return x.Nonce
+	}
+	return 0
+}
+
 var File_admit_storage_v1_command_proto protoreflect.FileDescriptor
 
 const file_admit_storage_v1_command_proto_rawDesc = "" +
@@ -2250,7 +2358,7 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\x05check\x18\x05 \x01(\v2\x17.admit.storage.v1.CheckR\x05check\"5\n" +
 	"\x05Check\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\x06R\x06digest\"\xef\x06\n" +
+	"\x06digest\x18\x02 \x01(\x06R\x06digest\"\xb0\a\n" +
 	"\x02Op\x12<\n" +
 	"\n" +
 	"term_start\x18\x01 \x01(\v2\x1b.admit.storage.v1.TermStartH\x00R\ttermStart\x12B\n" +
@@ -2271,6 +2379,8 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\n" +
 	"purge_dead\x18\r \x01(\v2\x1b.admit.storage.v1.PurgeDeadH\x00R\tpurgeDead\x12,\n" +
 	"\x04take\x18\x0e \x01(\v2\x16.admit.storage.v1.TakeH\x00R\x04take\x12?\n" +
+	"\vlease_share\x18\x0f \x01(\v2\x1c.admit.storage.v1.LeaseShareH\x00R\n" +
+	"leaseShare\x12?\n" +
 	"\vput_tenants\x18\x14 \x01(\v2\x1c.admit.storage.v1.PutTenantsH\x00R\n" +
 	"putTenantsB\x06\n" +
 	"\x04kind\"\x1d\n" +
@@ -2415,7 +2525,15 @@ const file_admit_storage_v1_command_proto_rawDesc = "" +
 	"\bcategory\x18\x02 \x01(\tR\bcategory\x12\x18\n" +
 	"\abuckets\x18\x03 \x03(\tR\abuckets\x12\x16\n" +
 	"\x06tokens\x18\x04 \x01(\x12R\x06tokens\x12\x16\n" +
-	"\x06shadow\x18\x05 \x01(\bR\x06shadowB:Z8github.com/admitd/admit/proto/admit/storage/v1;storagev1b\x06proto3"
+	"\x06shadow\x18\x05 \x01(\bR\x06shadow\"\xae\x01\n" +
+	"\n" +
+	"LeaseShare\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x16\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x1a\n" +
+	"\bcategory\x18\x03 \x01(\tR\bcategory\x12\x16\n" +
+	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\x12*\n" +
+	"\x04node\x18\x05 \x01(\v2\x16.admit.storage.v1.NodeR\x04node\x12\x14\n" +
+	"\x05nonce\x18\x06 \x01(\x06R\x05nonceB:Z8github.com/admitd/admit/proto/admit/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_admit_storage_v1_command_proto_rawDescOnce sync.Once
@@ -2429,7 +2547,7 @@ func file_admit_storage_v1_command_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_command_proto_rawDescData
 }
 
-var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_admit_storage_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_admit_storage_v1_command_proto_goTypes = []any{
 	(*Command)(nil),      // 0: admit.storage.v1.Command
 	(*Check)(nil),        // 1: admit.storage.v1.Check
@@ -2457,9 +2575,10 @@ var file_admit_storage_v1_command_proto_goTypes = []any{
 	(*PurgeDead)(nil),    // 23: admit.storage.v1.PurgeDead
 	(*Take)(nil),         // 24: admit.storage.v1.Take
 	(*TakePart)(nil),     // 25: admit.storage.v1.TakePart
-	nil,                  // 26: admit.storage.v1.NextDue.LaneLimitsEntry
-	(*Policy)(nil),       // 27: admit.storage.v1.Policy
-	(*TenantPolicy)(nil), // 28: admit.storage.v1.TenantPolicy
+	(*LeaseShare)(nil),   // 26: admit.storage.v1.LeaseShare
+	nil,                  // 27: admit.storage.v1.NextDue.LaneLimitsEntry
+	(*Policy)(nil),       // 28: admit.storage.v1.Policy
+	(*TenantPolicy)(nil), // 29: admit.storage.v1.TenantPolicy
 }
 var file_admit_storage_v1_command_proto_depIdxs = []int32{
 	2,  // 0: admit.storage.v1.Command.ops:type_name -> admit.storage.v1.Op
@@ -2478,26 +2597,28 @@ var file_admit_storage_v1_command_proto_depIdxs = []int32{
 	22, // 13: admit.storage.v1.Op.redrive:type_name -> admit.storage.v1.Redrive
 	23, // 14: admit.storage.v1.Op.purge_dead:type_name -> admit.storage.v1.PurgeDead
 	24, // 15: admit.storage.v1.Op.take:type_name -> admit.storage.v1.Take
-	5,  // 16: admit.storage.v1.Op.put_tenants:type_name -> admit.storage.v1.PutTenants
-	27, // 17: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
-	6,  // 18: admit.storage.v1.PutTenants.rows:type_name -> admit.storage.v1.TenantPut
-	28, // 19: admit.storage.v1.TenantPut.tenant:type_name -> admit.storage.v1.TenantPolicy
-	9,  // 20: admit.storage.v1.Detach.waiter:type_name -> admit.storage.v1.WaiterKey
-	26, // 21: admit.storage.v1.NextDue.lane_limits:type_name -> admit.storage.v1.NextDue.LaneLimitsEntry
-	13, // 22: admit.storage.v1.NextDue.node:type_name -> admit.storage.v1.Node
-	16, // 23: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
-	16, // 24: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
-	18, // 25: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
-	20, // 26: admit.storage.v1.Redrive.filter:type_name -> admit.storage.v1.DeadFilter
-	21, // 27: admit.storage.v1.Redrive.from:type_name -> admit.storage.v1.DeadCursor
-	20, // 28: admit.storage.v1.PurgeDead.filter:type_name -> admit.storage.v1.DeadFilter
-	21, // 29: admit.storage.v1.PurgeDead.from:type_name -> admit.storage.v1.DeadCursor
-	25, // 30: admit.storage.v1.Take.parts:type_name -> admit.storage.v1.TakePart
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	26, // 16: admit.storage.v1.Op.lease_share:type_name -> admit.storage.v1.LeaseShare
+	5,  // 17: admit.storage.v1.Op.put_tenants:type_name -> admit.storage.v1.PutTenants
+	28, // 18: admit.storage.v1.ApplyPolicy.policy:type_name -> admit.storage.v1.Policy
+	6,  // 19: admit.storage.v1.PutTenants.rows:type_name -> admit.storage.v1.TenantPut
+	29, // 20: admit.storage.v1.TenantPut.tenant:type_name -> admit.storage.v1.TenantPolicy
+	9,  // 21: admit.storage.v1.Detach.waiter:type_name -> admit.storage.v1.WaiterKey
+	27, // 22: admit.storage.v1.NextDue.lane_limits:type_name -> admit.storage.v1.NextDue.LaneLimitsEntry
+	13, // 23: admit.storage.v1.NextDue.node:type_name -> admit.storage.v1.Node
+	16, // 24: admit.storage.v1.Renew.tokens:type_name -> admit.storage.v1.Token
+	16, // 25: admit.storage.v1.Release.token:type_name -> admit.storage.v1.Token
+	18, // 26: admit.storage.v1.Schedule.entries:type_name -> admit.storage.v1.EntrySpec
+	20, // 27: admit.storage.v1.Redrive.filter:type_name -> admit.storage.v1.DeadFilter
+	21, // 28: admit.storage.v1.Redrive.from:type_name -> admit.storage.v1.DeadCursor
+	20, // 29: admit.storage.v1.PurgeDead.filter:type_name -> admit.storage.v1.DeadFilter
+	21, // 30: admit.storage.v1.PurgeDead.from:type_name -> admit.storage.v1.DeadCursor
+	25, // 31: admit.storage.v1.Take.parts:type_name -> admit.storage.v1.TakePart
+	13, // 32: admit.storage.v1.LeaseShare.node:type_name -> admit.storage.v1.Node
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_command_proto_init() }
@@ -2521,6 +2642,7 @@ func file_admit_storage_v1_command_proto_init() {
 		(*Op_Redrive)(nil),
 		(*Op_PurgeDead)(nil),
 		(*Op_Take)(nil),
+		(*Op_LeaseShare)(nil),
 		(*Op_PutTenants)(nil),
 	}
 	type x struct{}
@@ -2529,7 +2651,7 @@ func file_admit_storage_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_command_proto_rawDesc), len(file_admit_storage_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

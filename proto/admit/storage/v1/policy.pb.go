@@ -458,7 +458,9 @@ type BucketPolicy struct {
 	// Whether it grants nothing.
 	Blocked bool `protobuf:"varint,7,opt,name=blocked,proto3" json:"blocked,omitempty"`
 	// Whether it never refills.
-	OneShot       bool `protobuf:"varint,8,opt,name=one_shot,json=oneShot,proto3" json:"one_shot,omitempty"`
+	OneShot bool `protobuf:"varint,8,opt,name=one_shot,json=oneShot,proto3" json:"one_shot,omitempty"`
+	// What sidecars may hold of it; absent: nothing.
+	Share         *TokenShare `protobuf:"bytes,9,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -549,6 +551,96 @@ func (x *BucketPolicy) GetOneShot() bool {
 	return false
 }
 
+func (x *BucketPolicy) GetShare() *TokenShare {
+	if x != nil {
+		return x.Share
+	}
+	return nil
+}
+
+// TokenShare says how much of a bucket sidecars may hold, and on what terms.
+type TokenShare struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most tokens that they hold together.
+	Max int64 `protobuf:"varint,1,opt,name=max,proto3" json:"max,omitempty"`
+	// How long one may hold tokens, in nanoseconds.
+	Ttl int64 `protobuf:"varint,2,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// After how long without a request it gives them back, in nanoseconds.
+	IdleReturn int64 `protobuf:"varint,3,opt,name=idle_return,json=idleReturn,proto3" json:"idle_return,omitempty"`
+	// What one does without tokens and cluster: 1 refuse, 2 let through, 3 let a safe
+	// number through.
+	OnLoss uint32 `protobuf:"varint,4,opt,name=on_loss,json=onLoss,proto3" json:"on_loss,omitempty"`
+	// How many that is in each period.
+	Safe          int64 `protobuf:"varint,5,opt,name=safe,proto3" json:"safe,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TokenShare) Reset() {
+	*x = TokenShare{}
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TokenShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TokenShare) ProtoMessage() {}
+
+func (x *TokenShare) ProtoReflect() protoreflect.Message {
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TokenShare.ProtoReflect.Descriptor instead.
+func (*TokenShare) Descriptor() ([]byte, []int) {
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *TokenShare) GetMax() int64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *TokenShare) GetTtl() int64 {
+	if x != nil {
+		return x.Ttl
+	}
+	return 0
+}
+
+func (x *TokenShare) GetIdleReturn() int64 {
+	if x != nil {
+		return x.IdleReturn
+	}
+	return 0
+}
+
+func (x *TokenShare) GetOnLoss() uint32 {
+	if x != nil {
+		return x.OnLoss
+	}
+	return 0
+}
+
+func (x *TokenShare) GetSafe() int64 {
+	if x != nil {
+		return x.Safe
+	}
+	return 0
+}
+
 // LanePolicy is a strict priority class.
 type LanePolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -570,7 +662,7 @@ type LanePolicy struct {
 
 func (x *LanePolicy) Reset() {
 	*x = LanePolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -582,7 +674,7 @@ func (x *LanePolicy) String() string {
 func (*LanePolicy) ProtoMessage() {}
 
 func (x *LanePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[5]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -595,7 +687,7 @@ func (x *LanePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LanePolicy.ProtoReflect.Descriptor instead.
 func (*LanePolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *LanePolicy) GetName() string {
@@ -655,7 +747,7 @@ type BatchPolicy struct {
 
 func (x *BatchPolicy) Reset() {
 	*x = BatchPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +759,7 @@ func (x *BatchPolicy) String() string {
 func (*BatchPolicy) ProtoMessage() {}
 
 func (x *BatchPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[6]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +772,7 @@ func (x *BatchPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchPolicy.ProtoReflect.Descriptor instead.
 func (*BatchPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BatchPolicy) GetSize() int64 {
@@ -721,7 +813,7 @@ type YieldPolicy struct {
 
 func (x *YieldPolicy) Reset() {
 	*x = YieldPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -733,7 +825,7 @@ func (x *YieldPolicy) String() string {
 func (*YieldPolicy) ProtoMessage() {}
 
 func (x *YieldPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[7]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -746,7 +838,7 @@ func (x *YieldPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use YieldPolicy.ProtoReflect.Descriptor instead.
 func (*YieldPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *YieldPolicy) GetAbove() int64 {
@@ -800,7 +892,7 @@ type TenantPolicy struct {
 
 func (x *TenantPolicy) Reset() {
 	*x = TenantPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -812,7 +904,7 @@ func (x *TenantPolicy) String() string {
 func (*TenantPolicy) ProtoMessage() {}
 
 func (x *TenantPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[8]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -825,7 +917,7 @@ func (x *TenantPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TenantPolicy.ProtoReflect.Descriptor instead.
 func (*TenantPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TenantPolicy) GetId() string {
@@ -894,7 +986,7 @@ type BucketOverride struct {
 
 func (x *BucketOverride) Reset() {
 	*x = BucketOverride{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -906,7 +998,7 @@ func (x *BucketOverride) String() string {
 func (*BucketOverride) ProtoMessage() {}
 
 func (x *BucketOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[9]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -919,7 +1011,7 @@ func (x *BucketOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketOverride.ProtoReflect.Descriptor instead.
 func (*BucketOverride) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BucketOverride) GetCapacity() int64 {
@@ -965,7 +1057,7 @@ type RetryPolicy struct {
 
 func (x *RetryPolicy) Reset() {
 	*x = RetryPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +1069,7 @@ func (x *RetryPolicy) String() string {
 func (*RetryPolicy) ProtoMessage() {}
 
 func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[10]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +1082,7 @@ func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryPolicy.ProtoReflect.Descriptor instead.
 func (*RetryPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RetryPolicy) GetMaxAttempts() int32 {
@@ -1035,6 +1127,8 @@ type LimitsPolicy struct {
 	DedupeKeys int64 `protobuf:"varint,8,opt,name=dedupe_keys,json=dedupeKeys,proto3" json:"dedupe_keys,omitempty"`
 	// Paused groups.
 	PausedGroups int64 `protobuf:"varint,9,opt,name=paused_groups,json=pausedGroups,proto3" json:"paused_groups,omitempty"`
+	// Shares that sidecars hold.
+	Shares int64 `protobuf:"varint,10,opt,name=shares,proto3" json:"shares,omitempty"`
 	// Tenants that may be new in a second.
 	NewTenantsPerSecond int64 `protobuf:"varint,20,opt,name=new_tenants_per_second,json=newTenantsPerSecond,proto3" json:"new_tenants_per_second,omitempty"`
 	// Rows of tenants' own.
@@ -1045,7 +1139,7 @@ type LimitsPolicy struct {
 
 func (x *LimitsPolicy) Reset() {
 	*x = LimitsPolicy{}
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1057,7 +1151,7 @@ func (x *LimitsPolicy) String() string {
 func (*LimitsPolicy) ProtoMessage() {}
 
 func (x *LimitsPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_admit_storage_v1_policy_proto_msgTypes[11]
+	mi := &file_admit_storage_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1070,7 +1164,7 @@ func (x *LimitsPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsPolicy.ProtoReflect.Descriptor instead.
 func (*LimitsPolicy) Descriptor() ([]byte, []int) {
-	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_admit_storage_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LimitsPolicy) GetEntries() int64 {
@@ -1132,6 +1226,13 @@ func (x *LimitsPolicy) GetDedupeKeys() int64 {
 func (x *LimitsPolicy) GetPausedGroups() int64 {
 	if x != nil {
 		return x.PausedGroups
+	}
+	return 0
+}
+
+func (x *LimitsPolicy) GetShares() int64 {
+	if x != nil {
+		return x.Shares
 	}
 	return 0
 }
@@ -1201,7 +1302,7 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x03R\x04base\x12\x16\n" +
 	"\x06factor\x18\x03 \x01(\x03R\x06factor\x12\x10\n" +
-	"\x03max\x18\x04 \x01(\x03R\x03max\"\xd8\x01\n" +
+	"\x03max\x18\x04 \x01(\x03R\x03max\"\x8c\x02\n" +
 	"\fBucketPolicy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05scope\x18\x02 \x01(\rR\x05scope\x12\x1a\n" +
@@ -1211,7 +1312,16 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"per_permit\x18\x06 \x01(\bR\tperPermit\x12\x18\n" +
 	"\ablocked\x18\a \x01(\bR\ablocked\x12\x19\n" +
-	"\bone_shot\x18\b \x01(\bR\aoneShot\"\xeb\x02\n" +
+	"\bone_shot\x18\b \x01(\bR\aoneShot\x122\n" +
+	"\x05share\x18\t \x01(\v2\x1c.admit.storage.v1.TokenShareR\x05share\"~\n" +
+	"\n" +
+	"TokenShare\x12\x10\n" +
+	"\x03max\x18\x01 \x01(\x03R\x03max\x12\x10\n" +
+	"\x03ttl\x18\x02 \x01(\x03R\x03ttl\x12\x1f\n" +
+	"\vidle_return\x18\x03 \x01(\x03R\n" +
+	"idleReturn\x12\x17\n" +
+	"\aon_loss\x18\x04 \x01(\rR\x06onLoss\x12\x12\n" +
+	"\x04safe\x18\x05 \x01(\x03R\x04safe\"\xeb\x02\n" +
 	"\n" +
 	"LanePolicy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
@@ -1258,7 +1368,7 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\vRetryPolicy\x12!\n" +
 	"\fmax_attempts\x18\x01 \x01(\x05R\vmaxAttempts\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x03R\x04base\x12\x10\n" +
-	"\x03max\x18\x03 \x01(\x03R\x03max\"\x9a\x03\n" +
+	"\x03max\x18\x03 \x01(\x03R\x03max\"\xb2\x03\n" +
 	"\fLimitsPolicy\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x03R\aentries\x12,\n" +
 	"\x12entries_per_tenant\x18\x02 \x01(\x03R\x10entriesPerTenant\x12\x18\n" +
@@ -1270,7 +1380,9 @@ const file_admit_storage_v1_policy_proto_rawDesc = "" +
 	"\x12waiting_per_tenant\x18\a \x01(\x03R\x10waitingPerTenant\x12\x1f\n" +
 	"\vdedupe_keys\x18\b \x01(\x03R\n" +
 	"dedupeKeys\x12#\n" +
-	"\rpaused_groups\x18\t \x01(\x03R\fpausedGroups\x123\n" +
+	"\rpaused_groups\x18\t \x01(\x03R\fpausedGroups\x12\x16\n" +
+	"\x06shares\x18\n" +
+	" \x01(\x03R\x06shares\x123\n" +
 	"\x16new_tenants_per_second\x18\x14 \x01(\x03R\x13newTenantsPerSecond\x12\x1f\n" +
 	"\vtenant_rows\x18\x15 \x01(\x03R\n" +
 	"tenantRowsB:Z8github.com/admitd/admit/proto/admit/storage/v1;storagev1b\x06proto3"
@@ -1287,49 +1399,51 @@ func file_admit_storage_v1_policy_proto_rawDescGZIP() []byte {
 	return file_admit_storage_v1_policy_proto_rawDescData
 }
 
-var file_admit_storage_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_admit_storage_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_admit_storage_v1_policy_proto_goTypes = []any{
 	(*Policy)(nil),         // 0: admit.storage.v1.Policy
 	(*PoolPolicy)(nil),     // 1: admit.storage.v1.PoolPolicy
 	(*EnvoyRule)(nil),      // 2: admit.storage.v1.EnvoyRule
 	(*CadencePolicy)(nil),  // 3: admit.storage.v1.CadencePolicy
 	(*BucketPolicy)(nil),   // 4: admit.storage.v1.BucketPolicy
-	(*LanePolicy)(nil),     // 5: admit.storage.v1.LanePolicy
-	(*BatchPolicy)(nil),    // 6: admit.storage.v1.BatchPolicy
-	(*YieldPolicy)(nil),    // 7: admit.storage.v1.YieldPolicy
-	(*TenantPolicy)(nil),   // 8: admit.storage.v1.TenantPolicy
-	(*BucketOverride)(nil), // 9: admit.storage.v1.BucketOverride
-	(*RetryPolicy)(nil),    // 10: admit.storage.v1.RetryPolicy
-	(*LimitsPolicy)(nil),   // 11: admit.storage.v1.LimitsPolicy
-	nil,                    // 12: admit.storage.v1.PoolPolicy.CategoriesEntry
-	nil,                    // 13: admit.storage.v1.EnvoyRule.MatchEntry
-	nil,                    // 14: admit.storage.v1.LanePolicy.LeaveTokensEntry
-	nil,                    // 15: admit.storage.v1.TenantPolicy.BucketsEntry
-	nil,                    // 16: admit.storage.v1.TenantPolicy.LaneMaxActiveEntry
+	(*TokenShare)(nil),     // 5: admit.storage.v1.TokenShare
+	(*LanePolicy)(nil),     // 6: admit.storage.v1.LanePolicy
+	(*BatchPolicy)(nil),    // 7: admit.storage.v1.BatchPolicy
+	(*YieldPolicy)(nil),    // 8: admit.storage.v1.YieldPolicy
+	(*TenantPolicy)(nil),   // 9: admit.storage.v1.TenantPolicy
+	(*BucketOverride)(nil), // 10: admit.storage.v1.BucketOverride
+	(*RetryPolicy)(nil),    // 11: admit.storage.v1.RetryPolicy
+	(*LimitsPolicy)(nil),   // 12: admit.storage.v1.LimitsPolicy
+	nil,                    // 13: admit.storage.v1.PoolPolicy.CategoriesEntry
+	nil,                    // 14: admit.storage.v1.EnvoyRule.MatchEntry
+	nil,                    // 15: admit.storage.v1.LanePolicy.LeaveTokensEntry
+	nil,                    // 16: admit.storage.v1.TenantPolicy.BucketsEntry
+	nil,                    // 17: admit.storage.v1.TenantPolicy.LaneMaxActiveEntry
 }
 var file_admit_storage_v1_policy_proto_depIdxs = []int32{
 	1,  // 0: admit.storage.v1.Policy.pools:type_name -> admit.storage.v1.PoolPolicy
 	4,  // 1: admit.storage.v1.PoolPolicy.buckets:type_name -> admit.storage.v1.BucketPolicy
-	5,  // 2: admit.storage.v1.PoolPolicy.lanes:type_name -> admit.storage.v1.LanePolicy
-	12, // 3: admit.storage.v1.PoolPolicy.categories:type_name -> admit.storage.v1.PoolPolicy.CategoriesEntry
-	8,  // 4: admit.storage.v1.PoolPolicy.defaults:type_name -> admit.storage.v1.TenantPolicy
-	8,  // 5: admit.storage.v1.PoolPolicy.overrides:type_name -> admit.storage.v1.TenantPolicy
-	10, // 6: admit.storage.v1.PoolPolicy.retry:type_name -> admit.storage.v1.RetryPolicy
-	11, // 7: admit.storage.v1.PoolPolicy.limits:type_name -> admit.storage.v1.LimitsPolicy
+	6,  // 2: admit.storage.v1.PoolPolicy.lanes:type_name -> admit.storage.v1.LanePolicy
+	13, // 3: admit.storage.v1.PoolPolicy.categories:type_name -> admit.storage.v1.PoolPolicy.CategoriesEntry
+	9,  // 4: admit.storage.v1.PoolPolicy.defaults:type_name -> admit.storage.v1.TenantPolicy
+	9,  // 5: admit.storage.v1.PoolPolicy.overrides:type_name -> admit.storage.v1.TenantPolicy
+	11, // 6: admit.storage.v1.PoolPolicy.retry:type_name -> admit.storage.v1.RetryPolicy
+	12, // 7: admit.storage.v1.PoolPolicy.limits:type_name -> admit.storage.v1.LimitsPolicy
 	3,  // 8: admit.storage.v1.PoolPolicy.cadences:type_name -> admit.storage.v1.CadencePolicy
 	2,  // 9: admit.storage.v1.PoolPolicy.envoy:type_name -> admit.storage.v1.EnvoyRule
-	13, // 10: admit.storage.v1.EnvoyRule.match:type_name -> admit.storage.v1.EnvoyRule.MatchEntry
-	14, // 11: admit.storage.v1.LanePolicy.leave_tokens:type_name -> admit.storage.v1.LanePolicy.LeaveTokensEntry
-	7,  // 12: admit.storage.v1.LanePolicy.yield:type_name -> admit.storage.v1.YieldPolicy
-	6,  // 13: admit.storage.v1.LanePolicy.batch:type_name -> admit.storage.v1.BatchPolicy
-	15, // 14: admit.storage.v1.TenantPolicy.buckets:type_name -> admit.storage.v1.TenantPolicy.BucketsEntry
-	16, // 15: admit.storage.v1.TenantPolicy.lane_max_active:type_name -> admit.storage.v1.TenantPolicy.LaneMaxActiveEntry
-	9,  // 16: admit.storage.v1.TenantPolicy.BucketsEntry.value:type_name -> admit.storage.v1.BucketOverride
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	14, // 10: admit.storage.v1.EnvoyRule.match:type_name -> admit.storage.v1.EnvoyRule.MatchEntry
+	5,  // 11: admit.storage.v1.BucketPolicy.share:type_name -> admit.storage.v1.TokenShare
+	15, // 12: admit.storage.v1.LanePolicy.leave_tokens:type_name -> admit.storage.v1.LanePolicy.LeaveTokensEntry
+	8,  // 13: admit.storage.v1.LanePolicy.yield:type_name -> admit.storage.v1.YieldPolicy
+	7,  // 14: admit.storage.v1.LanePolicy.batch:type_name -> admit.storage.v1.BatchPolicy
+	16, // 15: admit.storage.v1.TenantPolicy.buckets:type_name -> admit.storage.v1.TenantPolicy.BucketsEntry
+	17, // 16: admit.storage.v1.TenantPolicy.lane_max_active:type_name -> admit.storage.v1.TenantPolicy.LaneMaxActiveEntry
+	10, // 17: admit.storage.v1.TenantPolicy.BucketsEntry.value:type_name -> admit.storage.v1.BucketOverride
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_admit_storage_v1_policy_proto_init() }
@@ -1337,14 +1451,14 @@ func file_admit_storage_v1_policy_proto_init() {
 	if File_admit_storage_v1_policy_proto != nil {
 		return
 	}
-	file_admit_storage_v1_policy_proto_msgTypes[8].OneofWrappers = []any{}
+	file_admit_storage_v1_policy_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admit_storage_v1_policy_proto_rawDesc), len(file_admit_storage_v1_policy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

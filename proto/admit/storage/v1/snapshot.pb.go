@@ -1950,7 +1950,10 @@ type PermitRow struct {
 	// Which occurrence of its entry, or 0.
 	Letter uint64 `protobuf:"varint,18,opt,name=letter,proto3" json:"letter,omitempty"`
 	// When it was granted, in cluster time.
-	Granted       int64 `protobuf:"varint,19,opt,name=granted,proto3" json:"granted,omitempty"`
+	Granted int64 `protobuf:"varint,19,opt,name=granted,proto3" json:"granted,omitempty"`
+	// How many tokens the sidecar asked for that it is a share of, or 0. Its worker is
+	// that sidecar.
+	Wanted        int64 `protobuf:"varint,20,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2114,6 +2117,13 @@ func (x *PermitRow) GetLetter() uint64 {
 func (x *PermitRow) GetGranted() int64 {
 	if x != nil {
 		return x.Granted
+	}
+	return 0
+}
+
+func (x *PermitRow) GetWanted() int64 {
+	if x != nil {
+		return x.Wanted
 	}
 	return 0
 }
@@ -2828,7 +2838,7 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x18\n" +
 	"\aoutcome\x18\x02 \x01(\rR\aoutcome\x12\x19\n" +
 	"\bended_at\x18\x03 \x01(\x03R\aendedAt\x12\x16\n" +
-	"\x06worker\x18\x04 \x01(\tR\x06worker\"\xf7\x03\n" +
+	"\x06worker\x18\x04 \x01(\tR\x06worker\"\x8f\x04\n" +
 	"\tPermitRow\x12-\n" +
 	"\x05token\x18\x01 \x01(\v2\x17.admit.storage.v1.TokenR\x05token\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x16\n" +
@@ -2851,7 +2861,8 @@ const file_admit_storage_v1_snapshot_proto_rawDesc = "" +
 	"\x04node\x18\x10 \x01(\tR\x04node\x12\x14\n" +
 	"\x05batch\x18\x11 \x01(\bR\x05batch\x12\x16\n" +
 	"\x06letter\x18\x12 \x01(\x04R\x06letter\x12\x18\n" +
-	"\agranted\x18\x13 \x01(\x03R\agranted\"\xb2\x01\n" +
+	"\agranted\x18\x13 \x01(\x03R\agranted\x12\x16\n" +
+	"\x06wanted\x18\x14 \x01(\x03R\x06wanted\"\xb2\x01\n" +
 	"\aPartRow\x12-\n" +
 	"\x05token\x18\x01 \x01(\v2\x17.admit.storage.v1.TokenR\x05token\x12\x14\n" +
 	"\x05fence\x18\x02 \x01(\x03R\x05fence\x12\x16\n" +
