@@ -33,6 +33,7 @@ func Lint(name string, data []byte) ([]Problem, error) {
 			advice = append(advice, Problem{Line: node.Line, Column: node.Column, Field: field, Message: message})
 		}}
 		l.limits()
+		l.lent()
 		l.lanes()
 		l.shares()
 		l.envoy()
@@ -68,6 +69,21 @@ func (l *linter) limits() {
 	}
 	if l.pool.MaxActive > 0 && l.pool.Defaults.MaxActive == 0 && len(l.scoped(admission.ScopeTenant)) == 0 {
 		l.say(l.at+".tenants.defaults", "nothing limits a tenant: one alone may hold every slot, and the others wait until it releases some")
+	}
+}
+
+// lent says what of the pool's buckets sidecars may keep from all others.
+func (l *linter) lent() {
+	some := slices.ContainsFunc(l.pool.Buckets, func(b admission.BucketPolicy) bool { return b.Share.Max > 0 })
+	for i := range l.pool.Buckets {
+		b := &l.pool.Buckets[i]
+		at := fmt.Sprintf("%s.buckets[%d]", l.at, i)
+		switch {
+		case some && b.Share.Max == 0:
+			l.say(at, fmt.Sprintf("bucket %q has no share: sidecars hold no tokens of the others either", b.Name))
+		case b.Share.Max > b.Capacity/2:
+			l.say(at+".share.max", "more than half of capacity: what sidecars hold does not refill, and who asks the cluster waits for it")
+		}
 	}
 }
 
