@@ -15,6 +15,8 @@ type call struct {
 	worker *worker // of a NextDue
 	// woken says that the core was asked before and promised claims.
 	woken bool
+	// then is told the result, of what is no worker's.
+	then func(admission.Result)
 }
 
 // grant is a permit that an entry gave out.
@@ -82,6 +84,9 @@ func (r *run) apply(calls ...call) {
 
 // settle books what was given back and what came due, before the grants.
 func (r *run) settle(c *call, result admission.Result) {
+	if c.then != nil {
+		return
+	}
 	switch op := c.op.(type) {
 	case *admission.Release:
 		r.returned(c.job, op, result.(*admission.ReleaseResult))
@@ -97,6 +102,9 @@ func (r *run) grants(calls []call, results []admission.Result, ended []waitEnd) 
 	var grants []*grant
 	for i := range calls {
 		c := &calls[i]
+		if c.then != nil {
+			continue
+		}
 		switch res := results[i].(type) {
 		case *admission.AcquireResult:
 			if res.Err == nil && res.Decision.Granted() {
@@ -146,6 +154,10 @@ func (r *run) book(g *grant) {
 
 // conclude tells workers of refusals, and that their polls were answered.
 func (r *run) conclude(c *call, result admission.Result) {
+	if c.then != nil {
+		c.then(result)
+		return
+	}
 	switch res := result.(type) {
 	case *admission.AcquireResult:
 		if res.Err != nil {

@@ -6,8 +6,12 @@ import (
 	"github.com/admitd/admit/admission"
 )
 
-// queue lets a job wait for a worker who asks for its permit.
+// queue lets a job wait for a worker who asks for its permit; a sidecar answers at once.
 func (f *fleet) queue(j *job) {
+	if len(f.sidecars) > 0 {
+		f.serve(j)
+		return
+	}
 	f.pending = append(f.pending, j)
 	f.stir()
 }

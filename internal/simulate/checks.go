@@ -46,6 +46,7 @@ var checks = map[string]*check{
 	"fair_bound":     {prepare: watchPairs, law: fairBound},
 	"entitled_first": {prepare: watchPromises, law: entitledFirst},
 	"reclaim_bound":  {prepare: watchPromises, law: reclaimBound},
+	"bucket_bound":   {law: bucketBound},
 }
 
 func waitQuantile(q float64) func(*run, selector) float64 {

@@ -28,6 +28,10 @@ type fleet struct {
 	pending []*job
 	idle    []*worker
 	stirred bool
+
+	// sidecars take the jobs in turn, turn of them so far.
+	sidecars []*sidecar
+	turn     int
 }
 
 // worker does jobs.
@@ -44,6 +48,10 @@ const never = admission.Instant(1<<63 - 1)
 
 func newFleet(r *run, g *Workers) *fleet {
 	f := &fleet{run: r, workers: g, ledger: r.ledger(g.Pool), window: 1, wakeAt: never}
+	if g.kind == workSidecar {
+		f.addSidecars()
+		return f
+	}
 	for i := range g.Count {
 		f.all = append(f.all, &worker{fleet: f, name: fmt.Sprint(g.Name, "-", i+1)})
 	}
@@ -67,6 +75,9 @@ func (f *fleet) begin() {
 		f.run.events.enter(admission.Instant(at), func() {
 			for _, w := range f.all {
 				w.vanish()
+			}
+			for _, s := range f.sidecars {
+				s.vanish()
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/admitd/admit/admission"
 )
@@ -236,6 +237,23 @@ func TestZipf(t *testing.T) {
 	for k, want := range []float64{6.0 / 11, 3.0 / 11, 2.0 / 11} {
 		if got := n[k] / draws; math.Abs(got-want) > 0.01 {
 			t.Errorf("rank %d: %g, want %g", k+1, got, want)
+		}
+	}
+}
+
+// What is spent beyond capacity and refill is seen, to a part of a token.
+func TestBucketBound(t *testing.T) {
+	for after, breach := range map[time.Duration]bool{time.Second - time.Microsecond*10: true, time.Second: false} {
+		r := newRun(&Workload{policy: admission.Policy{Pools: []admission.PoolPolicy{{Name: "p", Buckets: []admission.BucketPolicy{
+			{Name: "b", Scope: admission.ScopePool, Capacity: 10, Refill: 1, Period: time.Second},
+		}}}}})
+		r.now = admission.Instant(time.Hour)
+		r.ledgers[0].charge(10)
+		r.now = r.now.Add(after)
+		r.ledgers[0].charge(1)
+		v := bucketBound(r)
+		if got := v.breach != ""; got != breach || v.cases != 2 {
+			t.Errorf("a token %s later: breach %q, held %q, %d cases", after, v.breach, v.held, v.cases)
 		}
 	}
 }

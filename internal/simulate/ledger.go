@@ -31,6 +31,7 @@ type ledger struct {
 	// taken counts the tokens that each POOL bucket gave; peaks are the most
 	// demands that were held at once for each reason.
 	taken []int64
+	spans spans
 	peaks map[admission.Reason]int64
 }
 
@@ -83,7 +84,7 @@ type want struct {
 func newLedger(r *run, p *admission.PoolPolicy) *ledger {
 	l := &ledger{
 		run: r, policy: p, name: p.Name, byName: map[string]*lane{}, tenants: map[string]*tenant{},
-		jobs: map[string]*job{}, taken: make([]int64, len(p.Buckets)), peaks: map[admission.Reason]int64{},
+		jobs: map[string]*job{}, taken: make([]int64, len(p.Buckets)), spans: newSpans(len(p.Buckets)), peaks: map[admission.Reason]int64{},
 	}
 	for _, b := range p.Buckets {
 		l.fairUse = l.fairUse || b.Scope == admission.ScopeTenant
@@ -237,9 +238,9 @@ func (l *ledger) charge(cost int64) {
 		switch {
 		case b.Scope != admission.ScopePool:
 		case b.PerPermit:
-			l.taken[i]++
+			l.spend(i, 1)
 		default:
-			l.taken[i] += cost
+			l.spend(i, cost)
 		}
 	}
 }

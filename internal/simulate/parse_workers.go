@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/admitd/admit/admission"
 )
 
 var workerFields = map[workerKind][]string{
@@ -13,6 +15,7 @@ var workerFields = map[workerKind][]string{
 	workLongPoll: {"name", "pool", "kind", "count", "start", "ttl", "crash", "max_items", "lanes"},
 	workWait:     {"name", "pool", "kind", "count", "start", "ttl", "crash", "streams", "max_wait"},
 	workAcquire:  {"name", "pool", "kind", "count", "start", "ttl", "crash", "streams"},
+	workSidecar:  {"name", "pool", "kind", "count", "crash", "streams", "tokens"},
 }
 
 func (r *parser) workers(node *yaml.Node) {
@@ -31,7 +34,7 @@ func (r *parser) workers(node *yaml.Node) {
 		}
 	}
 	if g.kind == 0 {
-		r.Fail(node, "expected kind: poll, long_poll, wait or acquire")
+		r.Fail(node, "expected kind: poll, long_poll, wait, acquire or sidecar")
 		return
 	}
 	for _, p := range r.Known(node, "workers", "field of workers that "+verbs[g.kind], workerFields[g.kind]) {
@@ -41,7 +44,7 @@ func (r *parser) workers(node *yaml.Node) {
 	r.w.Workers = append(r.w.Workers, g)
 }
 
-var verbs = map[workerKind]string{workPoll: "poll", workLongPoll: "long-poll", workWait: "wait", workAcquire: "acquire"}
+var verbs = map[workerKind]string{workPoll: "poll", workLongPoll: "long-poll", workWait: "wait", workAcquire: "acquire", workSidecar: "are sidecars"}
 
 func (r *parser) workerField(key, node *yaml.Node, g *Workers) {
 	switch key.Value {
@@ -63,6 +66,8 @@ func (r *parser) workerField(key, node *yaml.Node, g *Workers) {
 		g.Lanes = r.Texts(node)
 	case "interval":
 		g.Interval = r.Duration(node, time.Millisecond, maxSpan)
+	case "tokens":
+		g.Tokens = r.Number(node, 0, admission.MaxTokens)
 	case "streams":
 		g.Streams = r.streams(node)
 	case "max_wait":
@@ -80,6 +85,10 @@ func (r *parser) checkWorkers(node *yaml.Node, g *Workers) {
 	switch {
 	case g.kind.due() && g.Count == 0:
 		r.Fail(node, "expected count: how many workers poll")
+	case g.kind == workSidecar && g.Count == 0:
+		r.Fail(node, "expected count: how many sidecars there are")
+	case g.kind == workSidecar && g.CrashRate != 0:
+		r.Fail(node, "expected crash with at: sidecars have no jobs at whose end they vanish")
 	case g.kind == workPoll && g.Interval == 0:
 		r.Fail(node, "expected interval: how often they poll")
 	case g.kind == workWait && g.MaxWait == 0:

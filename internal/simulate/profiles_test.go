@@ -148,6 +148,7 @@ func TestPerturbedProfiles(t *testing.T) {
 		"fair-zipf":    {change{"rate: 1500,", "rate: 150,"}, "grants"},
 		"polling-only": {change{"interval: 1s", "interval: 250ms"}, "unasked_slot_time"},
 		"reclaim":      {change{", preferred_active: 10", ""}, "entitled_first"},
+		"token-shares": {change{"rate: 200", "rate: 100"}, "bucket_use"},
 		"sybil":        {change{"max_active: 20\n", "max_active: 20\n  tenants: {overrides: [{id: sybil, weight: 2}]}\n"}, "grants_apart"},
 	}
 	for _, name := range profileNames(t) {

@@ -109,10 +109,12 @@ const (
 	workLongPoll
 	workWait
 	workAcquire
+	workSidecar
 )
 
 var workerKinds = map[string]workerKind{
 	"poll": workPoll, "long_poll": workLongPoll, "wait": workWait, "acquire": workAcquire,
+	"sidecar": workSidecar,
 }
 
 // due says whether they claim due work, and don't ask for a permit for each job.
@@ -138,6 +140,8 @@ type Workers struct {
 	// CrashAt when all of them do (0: never).
 	CrashRate float64
 	CrashAt   time.Duration
+	// Tokens is how many a sidecar asks for at a time beside what it holds, 0 never any.
+	Tokens int64
 	// Restart is how long until somebody takes the place of one who vanished.
 	Restart time.Duration
 }
