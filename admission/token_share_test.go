@@ -75,6 +75,12 @@ func TestSidecarsGetFairParts(t *testing.T) {
 	s = tell(t, sharing(9))
 	want(t, "one of four holds a fourth, rounded up", s.lease("n", 20, 4).Tokens, 3)
 	want(t, "and no more", s.lease("n", 1, 4).Shed != nil, true)
+	s = tell(t, sharing(9))
+	others := s.lease("m", 7, 1).Permit.Token
+	want(t, "who wants much has what is left", s.lease("n", 20, 1).Tokens, 2)
+	s.release(others, func(r *Release) { r.ActualCost = 0 })
+	want(t, "and wants little later", s.lease("n", 1, 1).Tokens, 1)
+	want(t, "which is what counts", s.lease("o", 20, 1).Tokens, 6)
 }
 
 // A lowered capacity takes nothing back from who holds it, and forgives no more than
