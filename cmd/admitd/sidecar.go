@@ -16,7 +16,8 @@ import (
 const aboutSidecar = `Serve the API to the workers of this machine, on a Unix socket or a loopback port, and
 ask the cluster for them: over one stream to the node that leads, again where that
 helps. Permits are renewed while their workers' connections are there, and given back
-when these have gone. docs/sidecar.md tells more.
+when these have gone. Where the policy lets it, tokens are granted from a share of them
+that the cluster lends. docs/sidecar.md tells more.
 
 Each setting comes from its flag, else from its environment variable, else from
 the configuration file (max_lifetime for --max-lifetime), else it has its default.`
@@ -71,7 +72,10 @@ func runSidecar(ctx context.Context, cfg config.Sidecar, lookup func(string) (st
 func sidecarConfig(cfg config.Sidecar) sidecar.Config {
 	mode, _ := cfg.Mode() // which Validate has looked at
 	return sidecar.Config{
-		Options:    sidecar.Options{Grace: cfg.Grace, MaxLifetime: cfg.MaxLifetime, MaxPermits: cfg.MaxPermits},
+		Options: sidecar.Options{
+			Grace: cfg.Grace, MaxLifetime: cfg.MaxLifetime, MaxPermits: cfg.MaxPermits,
+			MaxShares: cfg.MaxShares, Node: cfg.Node, NodeOwned: int64(cfg.NodeOwned), NodeTotal: int64(cfg.NodeTotal),
+		},
 		Listen:     cfg.Listen,
 		SocketMode: mode,
 		Upstream:   cfg.Upstream,

@@ -38,6 +38,15 @@ type Sidecar struct {
 	// MaxPermits is how many permits are kept, with those that calls under way may be
 	// granted.
 	MaxPermits int `yaml:"max_permits"`
+	// MaxShares is for how many pools, tenants and categories tokens are held to grant
+	// from. 0 means that none are.
+	MaxShares int `yaml:"max_shares"`
+	// Node names the sidecar among those that share tokens. Empty means its host's name
+	// and chance.
+	Node string `yaml:"node"`
+	// NodeOwned is for how many of the NodeTotal parts of the fleet it stands.
+	NodeOwned int `yaml:"node_owned"`
+	NodeTotal int `yaml:"node_total"`
 
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `yaml:"log_level"`
@@ -52,6 +61,9 @@ const (
 	maxGrace       = 10 * time.Minute
 	minMaxLifetime = time.Second
 	maxMaxPermits  = 1_000_000
+	maxMaxShares   = 1_000_000
+	maxNodeBytes   = 128
+	maxNodeTotal   = 10_000
 	// maxSocketPath is what the system lets the path of a Unix socket be, in bytes.
 	maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 )
@@ -65,6 +77,9 @@ func DefaultSidecar() Sidecar {
 		HTTPAddr:        "127.0.0.1:7424",
 		Grace:           5 * time.Second,
 		MaxPermits:      100_000,
+		MaxShares:       10_000,
+		NodeOwned:       1,
+		NodeTotal:       1,
 		LogLevel:        "info",
 		LogFormat:       "text",
 		ShutdownTimeout: 10 * time.Second,
@@ -85,6 +100,10 @@ var sidecarForm = form[Sidecar]{
 		span("grace", "how long a worker may be without a connection", func(c *Sidecar) *time.Duration { return &c.Grace }),
 		span("max_lifetime", "for how long a permit is renewed, 0s without end", func(c *Sidecar) *time.Duration { return &c.MaxLifetime }),
 		number("max_permits", "how many permits are kept", func(c *Sidecar) *int { return &c.MaxPermits }),
+		number("max_shares", "for how many keys tokens are held, 0 for none", func(c *Sidecar) *int { return &c.MaxShares }),
+		text("node", "name among the sidecars that share tokens (default the host's and chance)", func(c *Sidecar) *string { return &c.Node }),
+		number("node_owned", "for how many parts of the fleet it stands", func(c *Sidecar) *int { return &c.NodeOwned }),
+		number("node_total", "how many parts there are", func(c *Sidecar) *int { return &c.NodeTotal }),
 		text("log_level", "debug, info, warn or error", func(c *Sidecar) *string { return &c.LogLevel }),
 		text("log_format", "text or json", func(c *Sidecar) *string { return &c.LogFormat }),
 		span("shutdown_timeout", "time that calls under way get to end", func(c *Sidecar) *time.Duration { return &c.ShutdownTimeout }),
@@ -122,9 +141,25 @@ func (c Sidecar) Validate() error {
 	if c.MaxPermits < 1 || c.MaxPermits > maxMaxPermits {
 		wrong.add("max_permits", "is %d, must be from 1 to %d", c.MaxPermits, maxMaxPermits)
 	}
+	c.checkShares(&wrong)
 	checkLog(&wrong, c.LogLevel, c.LogFormat)
 	checkShutdown(&wrong, c.ShutdownTimeout)
 	return errors.Join(wrong...)
+}
+
+// checkShares wants what nodes take.
+func (c Sidecar) checkShares(wrong *problems) {
+	if c.MaxShares < 0 || c.MaxShares > maxMaxShares {
+		wrong.add("max_shares", "is %d, must be from 0 to %d", c.MaxShares, maxMaxShares)
+	}
+	if len(c.Node) > maxNodeBytes {
+		wrong.add("node", "has %d bytes, may have %d", len(c.Node), maxNodeBytes)
+	}
+	if c.NodeTotal < 1 || c.NodeTotal > maxNodeTotal {
+		wrong.add("node_total", "is %d, must be from 1 to %d", c.NodeTotal, maxNodeTotal)
+	} else if c.NodeOwned < 1 || c.NodeOwned > c.NodeTotal {
+		wrong.add("node_owned", "is %d, must be from 1 to node_total, which is %d", c.NodeOwned, c.NodeTotal)
+	}
 }
 
 // checkListeners wants what nobody beyond this machine can reach.

@@ -57,7 +57,7 @@ func TestASocketAlone(t *testing.T) {
 func TestSidecarSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sidecar.yaml")
 	text := "listen: file\nsocket_mode: 0600\nhttp_addr: file\ngrace: 1s\nmax_permits: 7\nupstream: [a, b]\n" +
-		"ca_cert: ca\ncert: c\nkey: k\ntoken_file: t\nlog_format: json\nshutdown_timeout: 1m\n"
+		"max_shares: 8\nnode: n\nnode_owned: 2\nnode_total: 3\nca_cert: ca\ncert: c\nkey: k\ntoken_file: t\nlog_format: json\nshutdown_timeout: 1m\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +74,7 @@ func TestSidecarSettings(t *testing.T) {
 	want := Sidecar{
 		Listen: "file", SocketMode: "0600", Upstream: []string{"a", "b"}, CACert: "ca", Cert: "c", Key: "k", TokenFile: "t",
 		HTTPAddr: "env", Grace: 3 * time.Second, MaxLifetime: time.Hour, MaxPermits: 7,
+		MaxShares: 8, Node: "n", NodeOwned: 2, NodeTotal: 3,
 		LogLevel: "warn", LogFormat: "json", ShutdownTimeout: time.Minute,
 	}
 	if !reflect.DeepEqual(got, want) {

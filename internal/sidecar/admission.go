@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
@@ -16,10 +17,14 @@ type admission struct {
 	admitv1.UnsafeAdmissionServiceServer
 	up    *upstream
 	table *table
+	rates *rates
 }
 
 // Acquire implements AdmissionServiceServer.
 func (a *admission) Acquire(ctx context.Context, in *admitv1.AcquireRequest) (*admitv1.AcquireResponse, error) {
+	if ofRate(in) {
+		return a.rates.acquire(ctx, in)
+	}
 	places, err := a.table.reserve(1)
 	if err != nil {
 		return nil, err
@@ -35,6 +40,14 @@ func (a *admission) Acquire(ctx context.Context, in *admitv1.AcquireRequest) (*a
 
 // BatchAcquire implements AdmissionServiceServer.
 func (a *admission) BatchAcquire(ctx context.Context, in *admitv1.BatchAcquireRequest) (*admitv1.BatchAcquireResponse, error) {
+	if len(in.GetRequests()) <= maxItems && slices.ContainsFunc(in.GetRequests(), ofRate) {
+		return a.rates.batch(ctx, in, a.acquireAll)
+	}
+	return a.acquireAll(ctx, in)
+}
+
+// acquireAll has the cluster decide a batch.
+func (a *admission) acquireAll(ctx context.Context, in *admitv1.BatchAcquireRequest) (*admitv1.BatchAcquireResponse, error) {
 	places, err := a.table.reserve(min(len(in.GetRequests()), maxItems))
 	if err != nil {
 		return nil, err

@@ -1,8 +1,9 @@
 // Package sidecar serves the API to the workers of one machine, and asks the cluster
 // for them.
 //
-// It decides nothing: each call is answered with what the cluster says. What it adds is
-// that workers need neither know where the cluster is and who leads, nor hold on to what
+// It decides nothing but what it was lent: each call is answered with what the cluster
+// says, or for tokens alone from a share of them that the cluster gave it to grant from. What
+// it adds is that workers need neither know where the cluster is and who leads, nor hold on to what
 // they were granted:
 //
 //   - Acquire, Renew and Release of all workers share one stream to the node that leads;
@@ -27,6 +28,7 @@
 // sidecar.go puts the parts together; gate.go and status.go are round each call;
 // admission.go answers AdmissionService by way of upstream.go, session.go the same calls on
 // a worker's session, passed.go the other services. table.go knows who holds what,
-// keeper.go renews and gives back. run.go is the process: its listener, its HTTP side and
+// keeper.go renews and gives back. rates.go answers for tokens alone; share.go, share_book.go
+// and share_due.go know what is held of them, lender.go leases it and gives it back. run.go is the process: its listener, its HTTP side and
 // their order.
 package sidecar

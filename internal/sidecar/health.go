@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,19 +30,29 @@ type healthReporter struct {
 	ctx           context.Context
 	stop          context.CancelFunc
 	done          chan struct{}
+
+	mu sync.Mutex
+	// decides ends when the cluster is lost.
+	decides context.Context
+	lose    context.CancelFunc
 }
 
-func newHealthReporter(c *client.Client, services map[string]grpc.ServiceInfo, m *metrics) *healthReporter {
+func newHealthReporter(c *client.Client, m *metrics) *healthReporter {
 	ctx, stop := context.WithCancel(context.Background())
 	h := &healthReporter{
 		server: health.NewServer(), client: c, names: []string{""}, metrics: m,
 		ctx: ctx, stop: stop, done: make(chan struct{}),
 	}
+	h.decides, h.lose = context.WithCancel(ctx)
+	return h
+}
+
+// speakFor adds services that health is told of, before start.
+func (h *healthReporter) speakFor(services map[string]grpc.ServiceInfo) {
 	for name := range services {
 		h.names = append(h.names, name)
 	}
 	h.set(false)
-	return h
 }
 
 // start follows the cluster until close.
@@ -86,9 +97,28 @@ func (h *healthReporter) set(serving bool) {
 		h.metrics.serving.Set(1)
 	}
 	h.serving.Store(serving)
+	h.follow(serving)
 	for _, name := range h.names {
 		h.server.SetServingStatus(name, status)
 	}
+}
+
+// follow has decides tell whether the cluster does.
+func (h *healthReporter) follow(serving bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !serving {
+		h.lose()
+	} else if h.decides.Err() != nil {
+		h.decides, h.lose = context.WithCancel(h.ctx)
+	}
+}
+
+// deciding is a context that ends when it is known that no node decides.
+func (h *healthReporter) deciding() context.Context {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.decides
 }
 
 // shutDown says NOT_SERVING from now on, whatever the cluster says.

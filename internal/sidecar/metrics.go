@@ -21,6 +21,12 @@ type metrics struct {
 	lapsed   prometheus.Counter
 	returns  *prometheus.CounterVec
 	serving  prometheus.Gauge
+
+	// grants are of requests for tokens alone, the others are of grants.
+	grants                               *prometheus.CounterVec
+	fromShare, fromCluster, fromFallback prometheus.Counter
+	fallbacks                            *prometheus.CounterVec
+	leases, shareReturns                 *prometheus.CounterVec
 }
 
 func newMetrics() *metrics {
@@ -34,7 +40,7 @@ func newMetrics() *metrics {
 		}, []string{"call"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "admit_sidecar_refused_total",
-			Help: "What was refused for a limit of the sidecar. limit is calls or permits; of a permit that a worker renewed, it was not kept.",
+			Help: "What was refused for a limit of the sidecar. limit is calls or permits; of a permit that a worker renewed, it was not kept; or shares, where the cluster was asked instead.",
 		}, []string{"limit"}),
 		retries: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "admit_sidecar_retries_total", Help: "Tries of calls after the first.",
@@ -56,8 +62,26 @@ func newMetrics() *metrics {
 		serving: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "admit_sidecar_upstream_serving", Help: "1 while a node is reached that says that the cluster decides.",
 		}),
+		grants: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "admit_sidecar_token_grants_total",
+			Help: "Requests for tokens alone that were granted. source is SHARE, CLUSTER, or FALLBACK where no node decided.",
+		}, []string{"source"}),
+		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "admit_sidecar_fallback_total",
+			Help: "Requests for tokens of shared buckets that no node decided. on_loss is the policy's: CLOSED, OPEN or SAFE.",
+		}, []string{"on_loss"}),
+		leases: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "admit_sidecar_leases_total",
+			Help: "Shares that were asked for. result is share, shed, not_shared, refused for another reason, or failed.",
+		}, []string{"result"}),
+		shareReturns: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "admit_sidecar_share_returns_total",
+			Help: "Shares that were given back. cause is spent, idle, ending, policy, crowded or stopping; result is what the cluster said, failed, which is tried again, or expired, which needs none.",
+		}, []string{"cause", "result"}),
 	}
-	for _, limit := range []string{"calls", "permits"} {
+	m.fromShare, m.fromCluster = m.grants.WithLabelValues("SHARE"), m.grants.WithLabelValues("CLUSTER")
+	m.fromFallback = m.grants.WithLabelValues("FALLBACK")
+	for _, limit := range []string{"calls", "permits", "shares"} {
 		m.refused.WithLabelValues(limit)
 	}
 	return m
@@ -67,6 +91,7 @@ func newMetrics() *metrics {
 func (m *metrics) register(reg prometheus.Registerer, l *limits) error {
 	for _, c := range []prometheus.Collector{
 		m.calls, m.seconds, m.refused, m.retries, m.orphans, m.renewals, m.lapsed, m.returns, m.serving,
+		m.grants, m.fallbacks, m.leases, m.shareReturns,
 		l,
 	} {
 		if err := reg.Register(c); err != nil {
@@ -85,8 +110,10 @@ func (m *metrics) ended(method string, began time.Time, err error) {
 
 var (
 	usedDesc = prometheus.NewDesc("admit_sidecar_limit_used",
-		"How much of a limit is used: calls under way, connections, and permits that are kept or that calls under way may be granted.", []string{"limit"}, nil)
+		"How much of a limit is used: calls under way, connections, permits that are kept or that calls under way may be granted, and keys for which tokens are held or were.", []string{"limit"}, nil)
 	capacityDesc = prometheus.NewDesc("admit_sidecar_limit_capacity", "The most that a limit of the sidecar allows.", []string{"limit"}, nil)
+	sharesDesc   = prometheus.NewDesc("admit_sidecar_shares", "Shares that are held.", nil, nil)
+	tokensDesc   = prometheus.NewDesc("admit_sidecar_share_tokens", "Tokens of shares that are held and not spent.", nil, nil)
 )
 
 // limits shows how much of the sidecar's limits is used.
@@ -94,17 +121,23 @@ type limits struct {
 	gate        *gate
 	table       *table
 	connections *connections
+	book        *shareBook
 }
 
 // Describe implements prometheus.Collector.
 func (l *limits) Describe(ch chan<- *prometheus.Desc) {
 	ch <- usedDesc
 	ch <- capacityDesc
+	ch <- sharesDesc
+	ch <- tokensDesc
 }
 
 // Collect implements prometheus.Collector.
 func (l *limits) Collect(ch chan<- prometheus.Metric) {
 	held, reserved := l.table.size()
+	keys, shares, tokens := l.book.size()
+	ch <- prometheus.MustNewConstMetric(sharesDesc, prometheus.GaugeValue, float64(shares))
+	ch <- prometheus.MustNewConstMetric(tokensDesc, prometheus.GaugeValue, float64(tokens))
 	for _, limit := range []struct {
 		name       string
 		used, most float64
@@ -112,6 +145,7 @@ func (l *limits) Collect(ch chan<- prometheus.Metric) {
 		{"calls", float64(l.gate.open.Load()), float64(l.gate.most)},
 		{"connections", float64(l.connections.open.Load()), maxConnections},
 		{"permits", float64(held + reserved), float64(l.table.opts.MaxPermits)},
+		{"shares", float64(keys), float64(l.book.most)},
 	} {
 		ch <- prometheus.MustNewConstMetric(usedDesc, prometheus.GaugeValue, limit.used, limit.name)
 		ch <- prometheus.MustNewConstMetric(capacityDesc, prometheus.GaugeValue, limit.most, limit.name)

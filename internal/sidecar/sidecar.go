@@ -2,10 +2,13 @@ package sidecar
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"net"
+	"os"
 	"time"
 
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -43,7 +46,26 @@ type Options struct {
 	// MaxPermits is how many permits are kept, those included that calls under way may
 	// be granted.
 	MaxPermits int
+	// MaxShares is for how many keys tokens are held, 0 that none are.
+	MaxShares int
+	// Node names the sidecar among those that share tokens, as NodeShare does with its
+	// parts of the fleet. An empty name is made up, parts that are 0 are 1.
+	Node                 string
+	NodeOwned, NodeTotal int64
 }
+
+// node is who leases.
+func (o Options) node() *admitv1.NodeShare {
+	n := &admitv1.NodeShare{Id: o.Node, Owned: max(o.NodeOwned, 1), Total: max(o.NodeTotal, 1)}
+	if n.Id == "" {
+		host, _ := os.Hostname() // the rest alone tells it from others
+		n.Id = host[:min(len(host), 64)] + "-" + rand.Text()
+	}
+	return n
+}
+
+// jittered adds up to a tenth to a pause.
+func jittered(d time.Duration) time.Duration { return d + mathrand.N(d/10+1) }
 
 // Server is a sidecar. It is made by New and used once: Serve, then Stop.
 type Server struct {
@@ -51,6 +73,7 @@ type Server struct {
 	gate   *gate
 	table  *table
 	keeper *keeper
+	lender *lender
 	health *healthReporter
 	open   hangup.Connections
 }
@@ -74,7 +97,10 @@ func New(up *client.Client, opts Options, log *slog.Logger, reg prometheus.Regis
 		grpc.UnaryInterceptor(s.gate.unary), grpc.StreamInterceptor(s.gate.stream),
 	)
 	calls := &upstream{client: up, gate: s.gate, retries: m.retries}
-	answers := &admission{up: calls, table: s.table}
+	s.health = newHealthReporter(up, m)
+	book := newShareBook(opts.MaxShares, time.Now, jittered, m)
+	s.lender = newLender(up, opts.node(), book, m, log)
+	answers := &admission{up: calls, table: s.table, rates: &rates{up: calls, book: book, gate: s.gate, health: s.health, metrics: m}}
 	admitv1.RegisterAdmissionServiceServer(s.grpc, answers)
 	admitv1alpha1.RegisterSessionServiceServer(s.grpc, &sessions{gate: s.gate, admission: answers})
 	for _, desc := range []*grpc.ServiceDesc{
@@ -86,13 +112,14 @@ func New(up *client.Client, opts Options, log *slog.Logger, reg prometheus.Regis
 		}
 		s.grpc.RegisterService(passed, nil)
 	}
-	s.health = newHealthReporter(up, s.grpc.GetServiceInfo(), m)
+	s.health.speakFor(s.grpc.GetServiceInfo())
 	grpc_health_v1.RegisterHealthServer(s.grpc, s.health.server)
 	reflection.Register(s.grpc)
-	if err := m.register(reg, &limits{gate: s.gate, table: s.table, connections: workers}); err != nil {
+	if err := m.register(reg, &limits{gate: s.gate, table: s.table, connections: workers, book: book}); err != nil {
 		return nil, err
 	}
 	s.keeper.start()
+	s.lender.start()
 	s.health.start()
 	return s, nil
 }
@@ -109,7 +136,7 @@ func (s *Server) Serve(l net.Listener) error {
 func (s *Server) Serving() bool { return s.health.now() }
 
 // Stop takes no new calls, ends those that are held open, waits for the others, and gives
-// back what workers hold whose connections had gone before. What the others hold is left
+// back what workers hold whose connections had gone before, and what is left of shares. What the others hold is left
 // to them. Calls that ctx outruns are cut off, and what is not given back by then is left
 // to expire. Nothing runs any more when it returns.
 func (s *Server) Stop(ctx context.Context) {
@@ -125,5 +152,6 @@ func (s *Server) Stop(ctx context.Context) {
 	s.grpc.GracefulStop()
 	inTime()
 	s.keeper.close(ctx)
+	s.lender.close(ctx)
 	s.health.close()
 }

@@ -18,6 +18,7 @@ const (
 	reasonOutcomeUnknown = "OUTCOME_UNKNOWN"
 	reasonOverloaded     = "OVERLOADED"
 	reasonShuttingDown   = "SHUTTING_DOWN"
+	reasonNotShared      = "NOT_SHARED"
 )
 
 // comeBack is when to try again what the sidecar itself refused.
@@ -28,6 +29,10 @@ var (
 		"the sidecar has too many calls under way; nothing was asked", comeBack)
 	errManyPermits = build(codes.ResourceExhausted, reasonOverloaded,
 		"the sidecar keeps as many permits as it may; nothing was asked", comeBack)
+	// errNoLeader and errNoAnswer are of calls that were not made, or given up, because no
+	// node decides.
+	errNoLeader = build(codes.Unavailable, reasonNotLeader, "no node is reached that says that the cluster decides", comeBack)
+	errNoAnswer = build(codes.Unavailable, reasonOutcomeUnknown, "the cluster was lost before it answered", comeBack)
 	errStopping = build(codes.Unavailable, reasonShuttingDown, "the sidecar is stopping", comeBack)
 )
 

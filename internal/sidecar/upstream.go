@@ -75,6 +75,36 @@ func (u *upstream) batchAcquire(ctx context.Context, in *admitv1.BatchAcquireReq
 	return resp, u.gate.explain(ctx, err)
 }
 
+// acquireOnce asks for tokens alone. There is nothing to give back, so that the call ends
+// with its worker.
+func (u *upstream) acquireOnce(ctx context.Context, in *admitv1.AcquireRequest) (*admitv1.AcquireResponse, error) {
+	asking, end := u.with(ctx, in.GetMaxWait().AsDuration())
+	defer end()
+	resp, err := u.client.Permits().Acquire(asking, in)
+	return resp, u.gate.explain(ctx, err)
+}
+
+// batchAcquireOnce is acquireOnce for many.
+func (u *upstream) batchAcquireOnce(ctx context.Context, in *admitv1.BatchAcquireRequest) (*admitv1.BatchAcquireResponse, error) {
+	var wait time.Duration
+	for _, r := range in.GetRequests() {
+		wait = max(wait, r.GetMaxWait().AsDuration())
+	}
+	asking, end := u.with(ctx, wait)
+	defer end()
+	resp, err := u.client.Admission().BatchAcquire(asking, in)
+	return resp, u.gate.explain(ctx, err)
+}
+
+// with is the context of a call that ends with its worker, and when the sidecar stops if
+// it may be held open.
+func (u *upstream) with(ctx context.Context, wait time.Duration) (asking context.Context, end func()) {
+	if wait > 0 {
+		return u.gate.hold(ctx)
+	}
+	return ctx, func() {}
+}
+
 // nextDue claims entries.
 func (u *upstream) nextDue(ctx context.Context, in *admitv1.NextDueRequest) (resp *admitv1.NextDueResponse, err error) {
 	wait := in.GetMaxWait().AsDuration()

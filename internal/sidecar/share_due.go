@@ -1,0 +1,158 @@
+package sidecar
+
+import (
+	"container/heap"
+	"time"
+)
+
+// accountAgenda has accounts in the order in which they are to be looked at.
+type accountAgenda []*account
+
+func (g accountAgenda) Len() int           { return len(g) }
+func (g accountAgenda) Less(i, j int) bool { return g[i].dueAt.Before(g[j].dueAt) }
+func (g accountAgenda) Swap(i, j int) {
+	g[i], g[j] = g[j], g[i]
+	g[i].index, g[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (g *accountAgenda) Push(x any) {
+	a := x.(*account)
+	a.index = len(*g)
+	*g = append(*g, a)
+}
+
+// Pop implements heap.Interface.
+func (g *accountAgenda) Pop() any {
+	last := len(*g) - 1
+	a := (*g)[last]
+	(*g)[last] = nil
+	*g, a.index = (*g)[:last], -1
+	return a
+}
+
+// set puts an account at a time; zero takes it out.
+func (g *accountAgenda) set(a *account, at time.Time) {
+	if a.index >= 0 {
+		heap.Remove(g, a.index)
+	}
+	if a.dueAt = at; !at.IsZero() {
+		heap.Push(g, a)
+	}
+}
+
+// due gives back what is held in vain: by accounts that are idle, and what ends. wait is
+// the time until it is to be called again.
+func (b *shareBook) due() (wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	for len(b.agenda) > 0 {
+		a := b.agenda[0]
+		if wait = a.dueAt.Sub(now); wait > 0 {
+			return wait
+		}
+		b.endOver(a, now)
+		if now.Sub(a.lastAsked) >= a.idleAfter() {
+			b.giveBackAll(a, "idle")
+			a.rest(now)
+		}
+		b.schedule(a)
+	}
+	return time.Hour
+}
+
+// schedule has an account looked at when its first share ends, or it would be idle. A
+// request in between moves nothing: it is found when that time has come.
+func (b *shareBook) schedule(a *account) {
+	if len(a.held) == 0 {
+		b.agenda.set(a, time.Time{})
+		return
+	}
+	at := a.lastAsked.Add(a.idleAfter())
+	for _, s := range a.held {
+		if s.end.Before(at) {
+			at = s.end
+		}
+	}
+	b.agenda.set(a, at)
+	if b.agenda[0] == a {
+		b.nudge()
+	}
+}
+
+// endOver gives back the shares of an account that have come to their end.
+func (b *shareBook) endOver(a *account, now time.Time) {
+	for _, s := range a.held {
+		if !now.Before(s.end) {
+			b.giveBack(a.drop(func(s *share) bool { return now.Before(s.end) }), "ending")
+			return
+		}
+	}
+}
+
+// giveBackAll gives back all that an account holds.
+func (b *shareBook) giveBackAll(a *account, cause string) {
+	b.giveBack(a.drop(func(*share) bool { return false }), cause)
+}
+
+// giveBack has shares given back that are in no account any more.
+func (b *shareBook) giveBack(shares []*share, cause string) {
+	if len(shares) == 0 {
+		return
+	}
+	for _, s := range shares {
+		s.cause = cause
+	}
+	b.ended = append(b.ended, shares...)
+	b.nudge()
+}
+
+// nudge has the lender look again.
+func (b *shareBook) nudge() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// toReturn takes shares to give back, most at a time. Those that the cluster takes as
+// spent by now are forgotten.
+func (b *shareBook) toReturn(most int) []*share {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	var batch []*share
+	n := 0
+	for _, s := range b.ended {
+		if n++; now.Before(s.lost) {
+			batch = append(batch, s)
+		} else {
+			b.metrics.shareReturns.WithLabelValues(s.cause, "expired").Inc()
+		}
+		if len(batch) == most {
+			break
+		}
+	}
+	b.ended = append([]*share(nil), b.ended[n:]...)
+	return batch
+}
+
+// notReturned takes shares back that could not be given back, to try again.
+func (b *shareBook) notReturned(batch []*share) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = append(b.ended, batch...)
+}
+
+// close has all that is held given back, and nothing leased any more.
+func (b *shareBook) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for at := b.recent.Front(); at != nil; at = at.Next() {
+		a := at.Value.(*account)
+		b.giveBackAll(a, "stopping")
+		b.schedule(a)
+	}
+}
