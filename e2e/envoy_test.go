@@ -56,7 +56,8 @@ type edgeTrial struct {
 	upstream map[string]int
 }
 
-func startEdgeTrial(t *testing.T) *edgeTrial {
+// startEdgeTrial has Envoy ask the nodes, or by way of a sidecar.
+func startEdgeTrial(t *testing.T, bySidecar bool) *edgeTrial {
 	t.Helper()
 	harness.FindEnvoy(t)
 	dir := harness.Folder(t)
@@ -75,6 +76,9 @@ func startEdgeTrial(t *testing.T) *edgeTrial {
 	var nodes []string
 	for _, n := range tr.cluster.Nodes {
 		nodes = append(nodes, n.Addr())
+	}
+	if bySidecar {
+		nodes = []string{harness.StartSidecar(t, filepath.Join(dir, "sidecar"), nodes, "--listen", "127.0.0.1:0").Addr()}
 	}
 	tr.envoy = harness.StartEnvoy(t, filepath.Join(dir, "envoy"), "edge", strings.TrimPrefix(up.URL, "http://"), nodes...)
 	return tr
@@ -144,11 +148,19 @@ func (tr *edgeTrial) crowd(listener, limit string, more func(sent int, counts ma
 // TestEnvoy runs a real Envoy before an upstream that counts, with its rate limit
 // filter asking a cluster.
 func TestEnvoy(t *testing.T) {
-	tr := startEdgeTrial(t)
+	tr := startEdgeTrial(t, false)
 	tr.exact()
 	tr.comeBack()
 	tr.killLeader()
 	tr.noQuorum()
+}
+
+// TestEnvoyThroughASidecar has it ask a sidecar on a port of the machine: the limit is as
+// exact, and what it tells as true.
+func TestEnvoyThroughASidecar(t *testing.T) {
+	tr := startEdgeTrial(t, true)
+	tr.exact()
+	tr.comeBack()
 }
 
 // exact lets a crowd come: as many pass as the limit says, to the last one.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Sidecar is an admitd sidecar that serves on a Unix socket.
+// Sidecar is an admitd sidecar that serves on a Unix socket, unless it is told otherwise.
 type Sidecar struct {
 	log     string
 	process *Process
@@ -43,6 +43,9 @@ func (s *Sidecar) Addr() string { return loggedAddr(s.log, 0, "listen") }
 
 // HTTPAddr is where its metrics are.
 func (s *Sidecar) HTTPAddr() string { return loggedAddr(s.log, 0, "http_addr") }
+
+// Kill kills it as with kill -9.
+func (s *Sidecar) Kill() { s.process.Kill() }
 
 // Stop shuts it down in order.
 func (s *Sidecar) Stop() { s.process.Stop(15 * time.Second) }

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -44,7 +45,10 @@ type fakeNode struct {
 
 	mu sync.Mutex
 	// before is called with each request before it is decided, and its number from 1.
-	before  hook
+	before hook
+	// lend answers for shares, of which there were so many; nil lends nothing.
+	shares  int
+	lend    func(*admitv1alpha1.LeaseShareRequest) (*admitv1alpha1.LeaseShareResponse, error)
 	permits map[string]*fakePermit // by token
 	byID    map[string]string      // from request_id to token
 	// requests are all that came, traces where they said that they are.
@@ -253,6 +257,30 @@ func (fe fakeEnvoy) ShouldRateLimit(ctx context.Context, r *ratelimitv3.RateLimi
 	return &ratelimitv3.RateLimitResponse{OverallCode: ratelimitv3.RateLimitResponse_OVER_LIMIT}, fe.f.came(ctx, r)
 }
 
+// fakeShares lends as the test says.
+type fakeShares struct {
+	admitv1alpha1.UnimplementedShareServiceServer
+	f *fakeNode
+}
+
+func (fs fakeShares) LeaseShare(ctx context.Context, r *admitv1alpha1.LeaseShareRequest) (*admitv1alpha1.LeaseShareResponse, error) {
+	if err := fs.f.came(ctx, r); err != nil {
+		return nil, err
+	}
+	fs.f.mu.Lock()
+	defer fs.f.mu.Unlock()
+	if fs.f.lend == nil {
+		return nil, refusal(codes.FailedPrecondition, reasonNotShared, nil)
+	}
+	resp, err := fs.f.lend(r)
+	if s := resp.GetShare(); s != nil {
+		fs.f.shares++
+		s.Token = fmt.Sprintf("s%d", fs.f.shares)
+		fs.f.permits[s.GetToken()] = &fakePermit{expires: time.Now().Add(s.GetExpiresIn().AsDuration())}
+	}
+	return resp, err
+}
+
 // fakeSessions answers the calls of sessions as the node answers them by themselves.
 type fakeSessions struct {
 	admitv1alpha1.UnimplementedSessionServiceServer
@@ -352,6 +380,7 @@ func onALonelyMachine(t *testing.T, opts Options, test func(t *testing.T, m *mac
 		admitv1.RegisterDueWorkServiceServer(node, m.node)
 		admitv1.RegisterStatusServiceServer(node, m.node)
 		admitv1alpha1.RegisterSessionServiceServer(node, fakeSessions{f: m.node})
+		admitv1alpha1.RegisterShareServiceServer(node, fakeShares{f: m.node})
 		ratelimitv3.RegisterRateLimitServiceServer(node, fakeEnvoy{f: m.node})
 		grpc_health_v1.RegisterHealthServer(node, m.node.health)
 		up, err := client.Dial("passthrough:///node", client.WithSession(), client.WithTracing(noop.NewTracerProvider()),

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,7 +24,7 @@ var update = flag.Bool("update", false, "write the scrape as it is now")
 
 // What Prometheus reads after some of everything, how fast this machine is aside.
 func TestTheScrape(t *testing.T) {
-	onAMachine(t, Options{Grace: time.Second, MaxLifetime: 6 * time.Second, MaxPermits: 5}, func(t *testing.T, m *machine) {
+	onAMachine(t, Options{Grace: time.Second, MaxLifetime: 6 * time.Second, MaxPermits: 5, MaxShares: 5}, func(t *testing.T, m *machine) {
 		w, leaves := m.worker(), m.worker()
 		w.acquire(t, work)
 		leaves.acquire(t, work)
@@ -32,6 +33,11 @@ func TestTheScrape(t *testing.T) {
 		}
 		if _, err := w.NextDue(t.Context(), &admitv1.NextDueRequest{Pool: "email", MaxItems: 10}); err == nil {
 			t.Error("more may be granted than is kept")
+		}
+		m.node.lends(lent(10, admitv1.TokenShare_CLOSED))
+		for range 3 {
+			w.take(t)
+			synctest.Wait()
 		}
 		leaves.cut()
 		goes(25 * time.Second)
