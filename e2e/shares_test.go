@@ -17,13 +17,16 @@ import (
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
 )
 
-// What the bucket has at once, and gets in a second.
+// What a bucket has at once, and gets in a second: more than the workers can take, and
+// less.
 const (
-	sharedCapacity = 20_000
-	sharedRefill   = 2_000
+	plentyCapacity = 20_000
+	plentyRefill   = 2_000
+	scarceCapacity = 300
+	scarceRefill   = 50
 )
 
-// sharedPolicy has a pool whose tokens sidecars may hold, and some that differ in what
+// sharedPolicy has pools whose tokens sidecars may hold, and some that differ in what
 // is done without a cluster.
 func sharedPolicy() *admitv1.Policy {
 	pool := func(name string, capacity, refill int64, onLoss admitv1.TokenShare_OnLoss) *admitv1.Pool {
@@ -42,7 +45,8 @@ func sharedPolicy() *admitv1.Policy {
 		return p
 	}
 	return &admitv1.Policy{Pools: []*admitv1.Pool{
-		pool("crowd", sharedCapacity, sharedRefill, admitv1.TokenShare_CLOSED),
+		pool("plenty", plentyCapacity, plentyRefill, admitv1.TokenShare_CLOSED),
+		pool("scarce", scarceCapacity, scarceRefill, admitv1.TokenShare_CLOSED),
 		slow("closed", admitv1.TokenShare_CLOSED), slow("open", admitv1.TokenShare_OPEN), slow("safe", admitv1.TokenShare_SAFE),
 	}}
 }
@@ -57,10 +61,10 @@ func (n *tally) all() (sum int64) {
 	return sum
 }
 
-// spend takes tokens one after another until ctx ends.
-func (n *tally) spend(ctx context.Context, api admitv1.AdmissionServiceClient) {
+// spend takes tokens of a pool one after another until ctx ends.
+func (n *tally) spend(ctx context.Context, api admitv1.AdmissionServiceClient, pool string) {
 	for ctx.Err() == nil {
-		resp, err := api.Acquire(ctx, &admitv1.AcquireRequest{Pool: "crowd", Tenant: shop, RateOnly: true})
+		resp, err := api.Acquire(ctx, &admitv1.AcquireRequest{Pool: pool, Tenant: shop, RateOnly: true})
 		if err != nil || resp.GetDecision().GetPermit() == nil {
 			pause(5 * time.Millisecond) // nobody leads at present, or there is nothing
 			continue
@@ -69,9 +73,9 @@ func (n *tally) spend(ctx context.Context, api admitv1.AdmissionServiceClient) {
 	}
 }
 
-// TestShares has workers of two sidecars spend the tokens of one bucket as fast as they
+// TestShares has workers of two sidecars spend the tokens of two buckets as fast as they
 // can, while the leader and then a sidecar are killed: what is granted in all is never more
-// than the bucket had, most of it out of shares, and it goes on. Then too few nodes are
+// than a bucket had; where there is plenty most is out of shares, and it goes on. Then too few nodes are
 // left, and it is as the policy says.
 func TestShares(t *testing.T) {
 	dir := harness.Folder(t)
@@ -79,7 +83,7 @@ func TestShares(t *testing.T) {
 	if _, err := cluster.Dial().Policy().ApplyPolicy(background, &admitv1.ApplyPolicyRequest{Policy: sharedPolicy()}); err != nil {
 		t.Fatalf("apply the policy: %v", err)
 	}
-	began := time.Now() // the bucket was full before, and stays so until tokens are taken
+	began := time.Now() // the buckets are full, and nothing is taken yet
 	var upstream []string
 	for _, n := range cluster.Nodes {
 		upstream = append(upstream, n.Addr())
@@ -95,16 +99,17 @@ func TestShares(t *testing.T) {
 		t.Cleanup(func() { _ = api.Close() })
 		sidecars, apis = append(sidecars, s), append(apis, api)
 	}
-	var granted tally
+	var plenty, scarce tally
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
 	var workers sync.WaitGroup
 	for _, api := range apis {
 		for range 4 {
-			workers.Go(func() { granted.spend(ctx, api.Admission()) })
+			workers.Go(func() { plenty.spend(ctx, api.Admission(), "plenty") })
+			workers.Go(func() { scarce.spend(ctx, api.Admission(), "scarce") })
 		}
 	}
-	share := &granted[admitv1.DecisionSource_DECISION_SOURCE_SHARE]
+	share := &plenty[admitv1.DecisionSource_DECISION_SOURCE_SHARE]
 	more := func(what string) {
 		t.Helper()
 		before := share.Load()
@@ -118,11 +123,15 @@ func TestShares(t *testing.T) {
 	more("with one sidecar")
 	cancel()
 	workers.Wait()
-	// The bucket was full when the policy was applied, so that refilling counts from then.
-	most := sharedCapacity + int64(sharedRefill*(time.Since(began).Seconds()))
-	harness.Figure(t, "%d of at most %d tokens were granted, %d from shares", granted.all(), most, share.Load())
-	if granted.all() > most || 2*share.Load() < granted.all() {
-		t.Errorf("%d tokens were granted of at most %d, %d of them from shares", granted.all(), most, share.Load())
+	took := time.Since(began).Seconds()
+	mostPlenty, mostScarce := int64(plentyCapacity+plentyRefill*took), int64(scarceCapacity+scarceRefill*took)
+	harness.Figure(t, "%d of at most %d tokens were granted where there is plenty, %d from shares; %d of at most %d where there is not, %d from shares",
+		plenty.all(), mostPlenty, share.Load(), scarce.all(), mostScarce, scarce[admitv1.DecisionSource_DECISION_SOURCE_SHARE].Load())
+	if plenty.all() > mostPlenty || scarce.all() > mostScarce {
+		t.Error("more was granted than there was")
+	}
+	if 2*share.Load() < plenty.all() || scarce.all() < scarceCapacity/2 {
+		t.Error("too little was granted, or too little of it from shares")
 	}
 	withoutQuorum(t, cluster, apis[0].Admission())
 }
