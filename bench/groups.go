@@ -39,6 +39,7 @@ func groups(ctx context.Context, root, dir string, round time.Duration, entries 
 		postgresGroup(admit(3), round),
 		raftGroup(admit(3)),
 		shedGroup(admit(3)),
+		sidecarGroup(admit(3)),
 		scaleGroup(admit(1), entries),
 		spreadGroup(admit(1)),
 		overloadGroup(admit(1).OnCore(overload.ServerCore)),

@@ -13,13 +13,15 @@ import (
 )
 
 // The pools of the policy that admit runs with: Wide has room for all, Narrow for
-// next to none and Full for one, Due is for due work, and Rows for tenants with rows.
+// next to none and Full for one, Due is for due work, Rows for tenants with rows, and Lent
+// for tokens that sidecars may hold.
 const (
 	Wide   = "wide"
 	Narrow = "narrow"
 	Full   = "full"
 	Due    = "due"
 	Rows   = "rows"
+	Lent   = "lent"
 )
 
 // What Narrow has: permits at once, and tokens of its bucket, which come back so many

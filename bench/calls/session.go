@@ -29,7 +29,7 @@ func permitCall(caller int, held string) *admitv1alpha1.SessionCall {
 }
 
 func tokenCall(caller int, _ string) *admitv1alpha1.SessionCall {
-	return acquireCall(tokenRequest(caller))
+	return acquireCall(tokenRequest(Wide, caller))
 }
 
 func acquireCall(req *admitv1.AcquireRequest) *admitv1alpha1.SessionCall {

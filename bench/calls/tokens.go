@@ -9,17 +9,25 @@ import (
 
 // Tokens opens callers that take a token of the pool's and of the tenant's bucket,
 // and no slot.
-func Tokens(at Target) system.Open {
+func Tokens(at Target) system.Open { return tokensOf(at, Wide) }
+
+// LentTokens opens callers that do so in the pool whose tokens sidecars may hold.
+func LentTokens(at Target) system.Open { return tokensOf(at, Lent) }
+
+func tokensOf(at Target, pool string) system.Open {
 	return func(context.Context, int) (system.Operation, error) {
 		c, err := dial(at())
-		return &tokens{c}, err
+		return &tokens{c, pool}, err
 	}
 }
 
-type tokens struct{ *clients }
+type tokens struct {
+	*clients
+	pool string
+}
 
 func (o *tokens) Do(ctx context.Context, caller int) (int, error) {
-	resp, err := o.of(caller).Acquire(ctx, tokenRequest(caller))
+	resp, err := o.of(caller).Acquire(ctx, tokenRequest(o.pool, caller))
 	if err != nil {
 		return 0, err
 	}
@@ -29,8 +37,8 @@ func (o *tokens) Do(ctx context.Context, caller int) (int, error) {
 	return 1, nil
 }
 
-func tokenRequest(i int) *admitv1.AcquireRequest {
-	return &admitv1.AcquireRequest{Pool: Wide, Tenant: tenant(i), RateOnly: true}
+func tokenRequest(pool string, i int) *admitv1.AcquireRequest {
+	return &admitv1.AcquireRequest{Pool: pool, Tenant: tenant(i), RateOnly: true}
 }
 
 // TokenBatches opens callers that take size tokens at a time, each a request.
@@ -39,7 +47,7 @@ func TokenBatches(at Target, size int) system.Open {
 		c, err := dial(at())
 		o := &tokenBatches{clients: c, req: &admitv1.BatchAcquireRequest{}}
 		for i := range size {
-			o.req.Requests = append(o.req.Requests, tokenRequest(i))
+			o.req.Requests = append(o.req.Requests, tokenRequest(Wide, i))
 		}
 		return o, err
 	}

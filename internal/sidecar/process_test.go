@@ -33,8 +33,10 @@ func soon(t testing.TB) context.Context {
 	return ctx
 }
 
-// policy has a pool for most, and one with a few slots and nothing else that limits.
-const policy = "pools: [{name: mail}, {name: wide, max_active: 10}]"
+// policy has a pool for most, one with a few slots and nothing else that limits, and one
+// whose tokens may be held.
+const policy = "pools: [{name: mail}, {name: wide, max_active: 10}, {name: lent, buckets: " +
+	"[{name: tokens, scope: POOL, capacity: 1000000000, refill: 1000000, period: 1s, share: {max: 500000000}}]}]"
 
 // realNode starts a node, with settings of its own where there are some.
 func realNode(t testing.TB, settings ...func(*config.Config)) *node.Node {
