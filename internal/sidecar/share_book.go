@@ -15,8 +15,9 @@ import (
 const (
 	// refusedFor is how long it is remembered that the cluster lends nothing.
 	refusedFor = 30 * time.Second
-	// failedFor is the pause after a lease that failed, within which shed ones are kept.
-	failedFor = time.Second
+	// failedFor is the pause after a lease that failed; that after one that was shed is as
+	// long as the cluster says, from leastShed to mostShed.
+	failedFor = 500 * time.Millisecond
 	leastShed = 10 * time.Millisecond
 	mostShed  = 5 * time.Second
 	// expiryMargin is the part of a share's time by which clocks may differ in speed.
@@ -181,7 +182,7 @@ func (b *shareBook) leased(a *account, asked time.Time, resp *admitv1alpha1.Leas
 func (b *shareBook) leaseFailed(a *account, now time.Time, err error) string {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded, codes.Canceled, codes.Aborted:
-		a.notBefore = now.Add(b.jitter(failedFor / 2))
+		a.notBefore = now.Add(b.jitter(failedFor))
 		return "failed"
 	}
 	a.refused, a.onLoss = true, admitv1.TokenShare_ON_LOSS_UNSPECIFIED
