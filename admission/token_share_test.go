@@ -79,6 +79,9 @@ func TestSidecarsGetFairParts(t *testing.T) {
 	others := s.lease("m", 7, 1).Permit.Token
 	want(t, "who wants much has what is left", s.lease("n", 20, 1).Tokens, 2)
 	s.release(others, func(r *Release) { r.ActualCost = 0 })
+	same := s.lease("o", 20, 1)
+	want(t, "who wants as much has the half, though more is left", same.Tokens, 5)
+	s.release(same.Permit.Token, func(r *Release) { r.ActualCost = 0 })
 	want(t, "and wants little later", s.lease("n", 1, 1).Tokens, 1)
 	want(t, "which is what counts", s.lease("o", 20, 1).Tokens, 6)
 }
