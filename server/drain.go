@@ -30,7 +30,7 @@ func (d *drain) wait(ctx context.Context, waits bool) (waiting context.Context, 
 	if !waits {
 		return ctx, func() {}
 	}
-	leave(ctx)
+	leave(ctx, true)
 	waiting, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(d.ctx, cancel)
 	return waiting, func() { stop(); cancel() }

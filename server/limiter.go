@@ -17,10 +17,10 @@ import (
 	"github.com/admitd/admit/raftstore"
 )
 
-// limiter refuses calls while more are under way than are answered in crowdedTime. It
-// does so when a call's headers are there, before anything else of it is looked at: who
-// is asked for too much must spend next to nothing on what it can't do, or it does
-// nothing else. What frees room is never refused. Nor is the call of a connection that
+// limiter refuses calls while more are under way than are answered in crowdedTime, once
+// they take longer than that. It does so when a call's headers are there, before anything
+// else of it is looked at: who is asked for too much must spend next to nothing on what it
+// can't do, or it does nothing else. What frees room is never refused. Nor is the call of a connection that
 // has less than its equal part under way: who sends little does not pay for who floods.
 //
 // A call that waits, for work or in line, is not under way: it costs nothing meanwhile,
@@ -47,17 +47,24 @@ const (
 const (
 	// crowdedTime is about how long a call is under way at most.
 	crowdedTime = 100 * time.Millisecond
-	// alwaysOpen is how many calls may be under way, however slowly they are answered: as
+	// alwaysOpen is how many calls may be under way as long as they are answered in time: as
 	// many as a connection can have.
 	alwaysOpen = maxStreams
+	// leastOpen is how many may be once they are not.
+	leastOpen = 32
 )
 
 // span is a time of at least crowdedTime.
 type span struct {
 	began    time.Time
 	answered atomic.Int64
-	// most is how many calls may be under way.
+	// decided counts those that were answered well, and took is how long those were under
+	// way in all: what waits for a leader in vain says nothing of how busy this node is.
+	decided, took atomic.Int64
+	// most is how many calls may be under way, late whether they took longer than
+	// crowdedTime, and have not become much faster since.
 	most int64
+	late bool
 }
 
 func newLimiter() *limiter {
@@ -111,8 +118,10 @@ func (l *limiter) around(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 		l.kinds["/"+desc.ServiceName+"/"+m.MethodName] = kind
 		m.Handler = func(srv any, ctx context.Context, dec func(any) error, around grpc.UnaryServerInterceptor) (any, error) {
 			begin(ctx)
-			defer leave(ctx)
-			return handler(srv, ctx, dec, around)
+			defer leave(ctx, false)
+			resp, err := handler(srv, ctx, dec, around)
+			leave(ctx, err == nil)
+			return resp, err
 		}
 	}
 	return &out
@@ -137,8 +146,8 @@ func (l *limiter) enter(ctx context.Context, call *tap.Info) (context.Context, e
 	if from.open.Add(1) == 1 {
 		l.busy.Add(1)
 	}
-	t := &ticket{limiter: l, from: from}
-	t.begin = context.AfterFunc(ctx, t.leave)
+	t := &ticket{limiter: l, from: from, since: time.Now()}
+	t.begin = context.AfterFunc(ctx, func() { t.leave(false) })
 	return context.WithValue(ctx, ticketKey{}, t), nil
 }
 
@@ -149,15 +158,31 @@ func (l *limiter) most(now time.Time) int64 {
 	if long < crowdedTime {
 		return s.most
 	}
-	answered := float64(s.answered.Load()) * float64(crowdedTime) / float64(long)
-	l.span.CompareAndSwap(s, &span{began: now, most: max(alwaysOpen, int64(answered))})
+	next := &span{began: now, most: alwaysOpen, late: s.stillLate()}
+	if next.late {
+		next.most = leastOpen
+	}
+	next.most = max(next.most, int64(float64(s.answered.Load())*float64(crowdedTime)/float64(long)))
+	l.span.CompareAndSwap(s, next)
 	return l.span.Load().most
+}
+
+// stillLate says whether calls are late after the span. They are not any more when they
+// take a quarter of crowdedTime: as many as are answered in crowdedTime take about that.
+func (s *span) stillLate() bool {
+	decided := s.decided.Load()
+	if decided == 0 {
+		return false
+	}
+	mean := time.Duration(s.took.Load() / decided)
+	return mean > crowdedTime || s.late && mean > crowdedTime/4
 }
 
 // ticket is a call that was let in.
 type ticket struct {
 	limiter *limiter
 	from    *origin
+	since   time.Time
 	left    atomic.Bool
 	// begin says that the call has a handler. One that gRPC ends before leaves with that.
 	begin func() bool
@@ -172,19 +197,25 @@ func begin(ctx context.Context) {
 	}
 }
 
-// leave says that a call is over, or begins to wait. It may be said again.
-func leave(ctx context.Context) {
+// leave says that a call is over, or begins to wait, and whether something was decided
+// for it. It may be said again.
+func leave(ctx context.Context, decided bool) {
 	if t, ok := ctx.Value(ticketKey{}).(*ticket); ok {
-		t.leave()
+		t.leave(decided)
 	}
 }
 
-func (t *ticket) leave() {
+func (t *ticket) leave(decided bool) {
 	if t.left.Swap(true) {
 		return
 	}
 	t.limiter.open.Add(-1)
-	t.limiter.span.Load().answered.Add(1)
+	s := t.limiter.span.Load()
+	s.answered.Add(1)
+	if decided {
+		s.decided.Add(1)
+		s.took.Add(int64(time.Since(t.since)))
+	}
 	if t.from.open.Add(-1) == 0 {
 		t.limiter.busy.Add(-1)
 	}

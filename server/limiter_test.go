@@ -67,7 +67,7 @@ func TestTooManyCallsAreRefusedThatTakeRoom(t *testing.T) {
 				t.Errorf("%s: %v", method, err)
 			}
 			if err == nil {
-				leave(ctx)
+				leave(ctx, true)
 				continue
 			}
 			if got := tell(t, err); got.code != codes.ResourceExhausted || got.reason != "OVERLOADED" || got.retry != crowdedTime {
@@ -75,9 +75,9 @@ func TestTooManyCallsAreRefusedThatTakeRoom(t *testing.T) {
 			}
 		}
 		d.fill(quiet, 1) // it has less than its part
-		leave(under[0])
-		leave(under[0]) // counts once
-		leave(under[1])
+		leave(under[0], true)
+		leave(under[0], true) // counts once
+		leave(under[1], true)
 		d.fill(flood, 1)
 		if _, err := d.call(flood, admitv1.AdmissionService_Acquire_FullMethodName); err == nil {
 			t.Error("a call more than may be under way was let in")
@@ -90,7 +90,7 @@ func TestMoreCallsAreUnderWayWhereMoreAreAnswered(t *testing.T) {
 		d, from := newDoor(t), aConnection()
 		for range 5 * alwaysOpen {
 			for _, ctx := range d.fill(from, 1) {
-				leave(ctx)
+				leave(ctx, true)
 			}
 		}
 		time.Sleep(2 * crowdedTime) // in the bubble: what is answered in half of it may be under way
@@ -100,6 +100,41 @@ func TestMoreCallsAreUnderWayWhereMoreAreAnswered(t *testing.T) {
 		time.Sleep(crowdedTime)
 		if got := d.most(time.Now()); got != alwaysOpen {
 			t.Errorf("%d may be under way after a quiet time, want %d", got, alwaysOpen)
+		}
+	})
+}
+
+// Batches may take so long that a connection's worth of calls is far too much. What
+// waits for a leader is not late: nothing was decided.
+func TestFewerCallsAreUnderWayWhereTheyAreLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, from := newDoor(t), aConnection()
+		pass := func(takes time.Duration, calls int, decided bool) int64 {
+			under := d.fill(from, calls)
+			time.Sleep(takes)
+			for _, ctx := range under {
+				leave(ctx, decided)
+			}
+			time.Sleep(crowdedTime - min(takes, crowdedTime))
+			return d.most(time.Now())
+		}
+		for _, step := range []struct {
+			what    string
+			takes   time.Duration
+			calls   int
+			decided bool
+			want    int64
+		}{
+			{"in time", crowdedTime, 800, true, alwaysOpen},
+			{"in vain", 10 * crowdedTime, 800, false, alwaysOpen},
+			{"late", 10 * crowdedTime, 800, true, 80},
+			{"few, and late", 2 * crowdedTime, 8, true, leastOpen},
+			{"in time again, if not by much", crowdedTime / 2, 20, true, leastOpen},
+			{"not late any more", crowdedTime / 4, 20, true, alwaysOpen},
+		} {
+			if got := pass(step.takes, step.calls, step.decided); got != step.want {
+				t.Errorf("%s: %d may be under way, want %d", step.what, got, step.want)
+			}
 		}
 	})
 }
