@@ -35,7 +35,9 @@ type Work struct {
 	// DedupeKey names the job, whoever sends it: it runs once at a time, and not
 	// again when it is done. Empty means that this is a job of its own.
 	DedupeKey string
-	// RequestID names this call across processes. Empty means one made for it.
+	// RequestID names this call across processes. Empty means one made for it. There is
+	// none for RateOnly without Settle or MaxWait, so that a sidecar may grant it by
+	// itself; a retry may take the tokens once more.
 	RequestID string
 	// IssuedAt is when a call with this RequestID was first sent, by any process.
 	// With it, one that is too old to be known is refused and not done again. The
@@ -65,11 +67,15 @@ func (w Work) request() *admitv1.AcquireRequest {
 	if w.Cost != 0 {
 		r.Cost = &w.Cost
 	}
-	if r.RequestId == "" {
+	if r.RequestId == "" && !w.spends() {
 		r.RequestId = rand.Text()
 	}
 	return r
 }
+
+// spends says that all there is to the work is its tokens, now: it has no id unless it is
+// given one, so that a sidecar may grant it by itself.
+func (w *Work) spends() bool { return w.RateOnly && !w.Settle && w.MaxWait == 0 }
 
 // Decision is the answer to an Acquire: one of Permit and Shed is set, or after a
 // DryRun WouldGrant.
@@ -119,7 +125,9 @@ func (c *Client) acquire(ctx context.Context, w Work, req *admitv1.AcquireReques
 			req = proto.CloneOf(req) // a try that was given up may still be sent
 			req.MaxWait = durationpb.New(max(until.Sub(asked), 0))
 		}
-		resp, err = c.permits.Acquire(ctx, req)
+		if resp, err = c.permits.Acquire(ctx, req); w.spends() {
+			err = lossBearable(err)
+		}
 		return err
 	})
 	if err != nil {

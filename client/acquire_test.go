@@ -41,6 +41,43 @@ func TestAcquireTellsThePermitAndWhenToStop(t *testing.T) {
 	})
 }
 
+// A sidecar grants by itself what has no id. What is more than tokens has one: its retry
+// must find the permit, or the place in line.
+func TestOnlyTokensAreAskedForWithoutAnID(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*client.Work)
+		named  bool
+	}{
+		"tokens alone":            {func(*client.Work) {}, false},
+		"with an id of its own":   {func(w *client.Work) { w.RequestID = "mine" }, true},
+		"to be settled":           {func(w *client.Work) { w.Settle = true }, true},
+		"that may wait in line":   {func(w *client.Work) { w.MaxWait = time.Second }, true},
+		"with a slot beside them": {func(w *client.Work) { w.RateOnly = false }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fake{onAcquire: func(n int, _ *admitv1.AcquireRequest) (*admitv1.Decision, error) {
+				if n == 0 && !c.named {
+					return nil, refusal(codes.Aborted, "OUTCOME_UNKNOWN", 0)
+				}
+				return granted(permit("p", 30*time.Second)), nil
+			}}
+			inBubble(t, f, func(t *testing.T, cl *client.Client) {
+				w := work
+				w.RateOnly = true
+				c.change(&w)
+				if _, err := cl.Acquire(t.Context(), w); err != nil {
+					t.Fatal(err)
+				}
+				for _, call := range noted(f, &f.acquires) {
+					if got := call.req.GetRequestId() != ""; got != c.named {
+						t.Errorf("has an id: %v, want %v", got, c.named)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestAcquireReturnsARefusalAsAnAnswer(t *testing.T) {
 	f := &fake{onAcquire: func(int, *admitv1.AcquireRequest) (*admitv1.Decision, error) {
 		return shed(&admitv1.Shed{Reason: admitv1.Reason_REASON_POOL_CAP}), nil

@@ -4,8 +4,8 @@
 //
 // What the package adds:
 //
-//   - Acquire, Renew and Release retry what may be retried. Each request carries
-//     a request_id, so a retry has the effect of one call.
+//   - Acquire, Renew and Release retry what may be retried. Each request that is more
+//     than tokens carries a request_id, so a retry has the effect of one call.
 //   - Do runs a function under a permit: it waits in line or comes back until it
 //     is admitted, renews while the function runs, and releases with the outcome
 //     that the function's error means.

@@ -76,6 +76,16 @@ func retriable(err error) (atLeast time.Duration, again bool) {
 	return atLeast, again
 }
 
+// lossBearable has a call be sent again of which it is not known whether it had effect.
+func lossBearable(err error) error {
+	st := status.Convert(err).Proto()
+	if codes.Code(st.GetCode()) != codes.Aborted {
+		return err
+	}
+	st.Code = int32(codes.Unavailable)
+	return status.ErrorProto(st)
+}
+
 // pause is the wait before try+1: anything up to a limit that doubles, so that
 // callers who failed together don't come back together.
 func pause(try int) time.Duration {
