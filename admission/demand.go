@@ -105,7 +105,7 @@ type demandItem struct {
 	row    *demandRow
 }
 
-func (r *demandRow) item() demandItem { return demandItem{r.tenant.num, r} }
+func (d *demandRow) item() demandItem { return demandItem{d.tenant.num, d} }
 
 func demandItemLess(a, b demandItem) bool {
 	if a.tenant != b.tenant {

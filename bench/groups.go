@@ -91,7 +91,7 @@ func overloadGroup(a *admitd.Admit) run.Group {
 	return run.Group{
 		ID: "overload", Title: "Asked for too much",
 		Text: "One node is kept to one core and asked from another for three times what it can do, by callers that wait half a second\n" +
-			"for 16 permits. A quiet tenant asks 50 times in a second meanwhile.",
+			"for 64 permits. A quiet tenant asks 50 times in a second meanwhile.",
 		Systems: []system.System{a},
 		Measure: func(ctx context.Context, p *run.Plan) ([]result.Fact, []result.Check, error) {
 			return overload.Measure(ctx, p, a, a.Target)

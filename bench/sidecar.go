@@ -10,9 +10,9 @@ import (
 // sidecarGroup compares calls by way of a sidecar with the same calls to the leader.
 func sidecarGroup(a *admitd.Admit) run.Group {
 	s := admitd.NewSidecar(a)
-	row := func(id, title, does string, callers int, open func(calls.Target) system.Open) run.Row {
+	row := func(id, title, does string, callers int, want float64, open func(calls.Target) system.Open) run.Row {
 		return run.Row{
-			ID: id, Title: title, Callers: callers,
+			ID: id, Title: title, Callers: callers, Want: want,
 			Admit: run.Side{System: s, Does: does, Open: open(s.Target)},
 			Peer:  run.Side{System: a, Does: does, Open: open(a.Target)},
 		}
@@ -23,9 +23,9 @@ func sidecarGroup(a *admitd.Admit) run.Group {
 			"granted from a share without a call to the cluster; for permits the sidecar asks the cluster on one stream.",
 		Systems: []system.System{a, s},
 		Rows: []run.Row{
-			row("lent-64", "64 callers", tokens, 64, calls.LentTokens),
-			row("lent-256", "256 callers", tokens, 256, calls.LentTokens),
-			row("coalesced-256", "256 callers", permits, 256, calls.Permits),
+			row("lent-64", "64 callers", tokens, 64, 10, calls.LentTokens),
+			row("lent-256", "256 callers", tokens, 256, 10, calls.LentTokens),
+			row("coalesced-256", "256 callers", permits, 256, 2, calls.Permits),
 		},
 		Check: a.Check,
 	}

@@ -5,8 +5,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/admitd/admit/bench/system"
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
@@ -31,25 +33,47 @@ const streams = 512
 // An empty tenant means a hundred of them.
 func Work(at Target, asTenant string, size int, within time.Duration, releases *Releases) system.Open {
 	return func(_ context.Context, callers int) (system.Operation, error) {
-		c, err := dialOften(at(), (callers+streams-1)/streams)
-		return &work{clients: c, tenant: asTenant, size: size, within: within, releases: releases}, err
+		o := &work{size: size, within: within, releases: releases}
+		of := []string{asTenant}
+		if asTenant == "" {
+			of = nil
+			for i := range tenants {
+				of = append(of, tenant(i))
+			}
+		}
+		for _, t := range of {
+			in, err := asked(t, size)
+			if err != nil {
+				return nil, err
+			}
+			o.asked = append(o.asked, in)
+		}
+		var err error
+		o.clients, err = dialOften(at(), (callers+streams-1)/streams)
+		return o, err
 	}
 }
 
 type work struct {
 	*clients
-	tenant   string
+	// asked are the requests for permits, by tenant, as they are sent.
+	asked    []encoded
 	size     int
 	within   time.Duration
 	releases *Releases
 }
 
-func (o *work) Do(ctx context.Context, caller int) (int, error) {
-	as := o.tenant
-	if as == "" {
-		as = tenant(caller)
+// asked asks for so many permits of a tenant.
+func asked(tenant string, size int) (encoded, error) {
+	req := &admitv1.BatchAcquireRequest{}
+	for range size {
+		req.Requests = append(req.Requests, &admitv1.AcquireRequest{Pool: Wide, Tenant: tenant})
 	}
-	tokens, err := o.acquire(ctx, caller, as)
+	return proto.Marshal(req)
+}
+
+func (o *work) Do(ctx context.Context, caller int) (int, error) {
+	tokens, err := o.acquire(ctx, caller)
 	if err != nil {
 		if status.Code(err) == codes.ResourceExhausted {
 			o.releases.acquiresRefused.Add(1)
@@ -65,15 +89,12 @@ func (o *work) Do(ctx context.Context, caller int) (int, error) {
 }
 
 // acquire returns the tokens of the permits.
-func (o *work) acquire(ctx context.Context, caller int, as string) (tokens []string, err error) {
+func (o *work) acquire(ctx context.Context, caller int) (tokens []string, err error) {
 	soon, cancel := context.WithTimeout(ctx, o.within)
 	defer cancel()
-	req := &admitv1.BatchAcquireRequest{}
-	for range o.size {
-		req.Requests = append(req.Requests, &admitv1.AcquireRequest{Pool: Wide, Tenant: as})
-	}
-	resp, err := o.of(caller).BatchAcquire(soon, req)
-	if err != nil {
+	resp := &admitv1.BatchAcquireResponse{}
+	in, on := o.asked[caller%len(o.asked)], o.conns[caller%len(o.conns)]
+	if err := on.Invoke(soon, admitv1.AdmissionService_BatchAcquire_FullMethodName, in, resp, grpc.ForceCodecV2(preparing)); err != nil {
 		return nil, err
 	}
 	for _, r := range resp.GetResults() {

@@ -24,10 +24,11 @@ const (
 	// times is how much more is offered than the system can do.
 	times = 3
 	// callers find out what that is.
-	callers = 256
+	callers = 64
 	// size is how many permits a caller takes at once: so many that to ask for them costs
-	// a core less than to decide on them, or nobody could ask for three times as much.
-	size = 16
+	// a core far less than to decide on them, or nobody could ask for three times as much
+	// and still tell how long the answers took.
+	size = 64
 	// within is how long a caller waits for a permit.
 	within = 500 * time.Millisecond
 	// mostCallers bounds the calls under way.
