@@ -31,8 +31,15 @@ type limiter struct {
 	// open are the calls under way, busy the connections that have any.
 	open, busy atomic.Int64
 	span       atomic.Pointer[span]
-	refused    prometheus.Counter
-	refusal    error
+	// takes is for how long, in nanoseconds, a call was under way lately, of those that
+	// were answered well: what waits for a leader in vain does not say how busy this node
+	// is. Calls are late from when that is over crowdedTime until it is a quarter of it:
+	// as many as are answered in crowdedTime take about that. Of updates at the same time
+	// some are lost.
+	takes   atomic.Int64
+	late    atomic.Bool
+	refused prometheus.Counter
+	refusal error
 }
 
 // callKind says what happens to a method's calls where there are too many.
@@ -51,20 +58,19 @@ const (
 	// many as a connection can have.
 	alwaysOpen = maxStreams
 	// leastOpen is how many may be once they are not.
-	leastOpen = 32
+	leastOpen = 128
+	// lately is how many calls it takes for takes to follow.
+	lately = 8
 )
 
 // span is a time of at least crowdedTime.
 type span struct {
 	began    time.Time
 	answered atomic.Int64
-	// decided counts those that were answered well, and took is how long those were under
-	// way in all: what waits for a leader in vain says nothing of how busy this node is.
-	decided, took atomic.Int64
-	// most is how many calls may be under way, late whether they took longer than
-	// crowdedTime, and have not become much faster since.
+	// decided counts those that were answered well.
+	decided atomic.Int64
+	// most is how many calls may be under way, alwaysOpen or leastOpen aside.
 	most int64
-	late bool
 }
 
 func newLimiter() *limiter {
@@ -75,7 +81,7 @@ func newLimiter() *limiter {
 		}),
 		refusal: statusError(&raftstore.OverloadedError{Queue: "calls", RetryAfter: crowdedTime}, true),
 	}
-	l.span.Store(&span{began: time.Now(), most: alwaysOpen})
+	l.span.Store(&span{began: time.Now()})
 	return l
 }
 
@@ -154,28 +160,33 @@ func (l *limiter) enter(ctx context.Context, call *tap.Info) (context.Context, e
 // most is how many calls may be under way now.
 func (l *limiter) most(now time.Time) int64 {
 	s := l.span.Load()
-	long := now.Sub(s.began)
-	if long < crowdedTime {
-		return s.most
+	if long := now.Sub(s.began); long >= crowdedTime {
+		if s.decided.Load() == 0 {
+			l.takes.Store(0)
+			l.late.Store(false)
+		}
+		next := &span{began: now, most: int64(float64(s.answered.Load()) * float64(crowdedTime) / float64(long))}
+		l.span.CompareAndSwap(s, next)
+		s = l.span.Load()
 	}
-	next := &span{began: now, most: alwaysOpen, late: s.stillLate()}
-	if next.late {
-		next.most = leastOpen
+	if l.late.Load() {
+		return max(s.most, leastOpen)
 	}
-	next.most = max(next.most, int64(float64(s.answered.Load())*float64(crowdedTime)/float64(long)))
-	l.span.CompareAndSwap(s, next)
-	return l.span.Load().most
+	return max(s.most, alwaysOpen)
 }
 
-// stillLate says whether calls are late after the span. They are not any more when they
-// take a quarter of crowdedTime: as many as are answered in crowdedTime take about that.
-func (s *span) stillLate() bool {
-	decided := s.decided.Load()
-	if decided == 0 {
-		return false
+// took notes for how long a call was under way that was answered well.
+func (l *limiter) took(long time.Duration) {
+	l.span.Load().decided.Add(1)
+	mean := l.takes.Load()
+	mean += (int64(long) - mean) / lately
+	l.takes.Store(mean)
+	switch {
+	case mean > int64(crowdedTime):
+		l.late.Store(true)
+	case mean <= int64(crowdedTime/4):
+		l.late.Store(false)
 	}
-	mean := time.Duration(s.took.Load() / decided)
-	return mean > crowdedTime || s.late && mean > crowdedTime/4
 }
 
 // ticket is a call that was let in.
@@ -210,11 +221,9 @@ func (t *ticket) leave(decided bool) {
 		return
 	}
 	t.limiter.open.Add(-1)
-	s := t.limiter.span.Load()
-	s.answered.Add(1)
+	t.limiter.span.Load().answered.Add(1)
 	if decided {
-		s.decided.Add(1)
-		s.took.Add(int64(time.Since(t.since)))
+		t.limiter.took(time.Since(t.since))
 	}
 	if t.from.open.Add(-1) == 0 {
 		t.limiter.busy.Add(-1)

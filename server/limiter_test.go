@@ -127,10 +127,12 @@ func TestFewerCallsAreUnderWayWhereTheyAreLate(t *testing.T) {
 		}{
 			{"in time", crowdedTime, 800, true, alwaysOpen},
 			{"in vain", 10 * crowdedTime, 800, false, alwaysOpen},
-			{"late", 10 * crowdedTime, 800, true, 80},
-			{"few, and late", 2 * crowdedTime, 8, true, leastOpen},
-			{"in time again, if not by much", crowdedTime / 2, 20, true, leastOpen},
-			{"not late any more", crowdedTime / 4, 20, true, alwaysOpen},
+			{"late", 5 * crowdedTime, 800, true, 160},
+			{"few, and late", 2 * crowdedTime, 100, true, leastOpen},
+			{"in time again, if not by much", crowdedTime / 2, 100, true, leastOpen},
+			{"not late any more", crowdedTime / 5, 100, true, alwaysOpen},
+			{"late once more", 2 * crowdedTime, 100, true, leastOpen},
+			{"after a quiet time", 0, 0, true, alwaysOpen},
 		} {
 			if got := pass(step.takes, step.calls, step.decided); got != step.want {
 				t.Errorf("%s: %d may be under way, want %d", step.what, got, step.want)
