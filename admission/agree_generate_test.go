@@ -144,7 +144,7 @@ func (g *generator) op() admission.Op {
 	switch pick(g, "op",
 		"next", "acquire", "release", "schedule", "next", "acquire", "release", "schedule", "again",
 		"next", "acquire", "release", "schedule", "renew", "unschedule", "control", "put", "dead",
-		"acquire", "acquire", "detach", "report", "report", "take", "take", "share", "share") {
+		"acquire", "acquire", "acquire", "detach", "report", "report", "report", "take", "take", "share", "share") {
 	case "again":
 		return g.again()
 	case "acquire":
