@@ -42,12 +42,17 @@ func tokenRequest(pool string, i int) *admitv1.AcquireRequest {
 }
 
 // TokenBatches opens callers that take size tokens at a time, each a request.
-func TokenBatches(at Target, size int) system.Open {
+func TokenBatches(at Target, size int) system.Open { return tokenBatchesOf(at, Wide, size) }
+
+// LentTokenBatches opens callers that do so where sidecars may hold the tokens.
+func LentTokenBatches(at Target, size int) system.Open { return tokenBatchesOf(at, Lent, size) }
+
+func tokenBatchesOf(at Target, pool string, size int) system.Open {
 	return func(context.Context, int) (system.Operation, error) {
 		c, err := dial(at())
 		o := &tokenBatches{clients: c, req: &admitv1.BatchAcquireRequest{}}
 		for i := range size {
-			o.req.Requests = append(o.req.Requests, tokenRequest(Wide, i))
+			o.req.Requests = append(o.req.Requests, tokenRequest(pool, i))
 		}
 		return o, err
 	}
