@@ -24,6 +24,7 @@ func (s *State) dispatch(p *pool, asks []*ask, polls []*poll) {
 	s.polled = len(polls) > 0
 	p.lineUp(asks, s.seq)
 	d.serveAll(p)
+	p.reserved, p.reserver = d.reserved, d.holder
 	s.settleSeats() // those set aside
 	for _, q := range polls {
 		s.conclude(q)

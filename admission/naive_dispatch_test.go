@@ -105,6 +105,7 @@ func (n *naive) dispatch(ops []admission.Op, results []admission.Result) {
 		for n.next(c) {
 			n.seat(c.pool)
 		}
+		c.pool.by = c.by
 		c.pool.endAside()
 		n.seat(c.pool)
 		for _, call := range c.calls {

@@ -57,6 +57,8 @@ type naivePool struct {
 	// newcomers is the bucket of limits.new_tenants_per_second.
 	newcomers *naiveBucket
 	draining  bool
+	// by reserved tokens when the dispatch of this entry was over.
+	by *naiveTurn
 
 	pausedGroups []naiveGroup
 }

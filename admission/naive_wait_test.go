@@ -147,6 +147,7 @@ func (n *naive) endWaits() {
 	slices.SortStableFunc(over, func(a, b *naiveWaiter) int { return cmp.Compare(ends(a), ends(b)) })
 	n.endTogether(over)
 	for _, p := range n.pools {
+		p.by = nil
 		n.seat(p)
 	}
 }
@@ -220,7 +221,11 @@ func (n *naive) endShed(w *naiveWaiter) { n.end(w, n.refusal(w)) }
 
 // refusal says what holds a waiter.
 func (n *naive) refusal(w *naiveWaiter) *admission.AcquireResult {
-	shed := n.shed(w.d.lane, n.waiterLimits(w, n.t), n.t)
+	limits := n.waiterLimits(w, n.t)
+	if by := w.pool.by; len(limits) == 0 && by != nil && n.isBehind(w, by) {
+		limits = w.pool.behind(nil, n.reserved(w.pool, by, n.t), w.d.lane, w.op.Cost)
+	}
+	shed := n.shed(w.d.lane, limits, n.t)
 	if shed.RetryAfter == 0 { // nothing does but that nobody listened
 		shed.RetryAfter = time.Millisecond
 	}

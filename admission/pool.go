@@ -87,6 +87,10 @@ type pool struct {
 	yields        bool // some lane does
 	// lines are the asks of a dispatch, by rank; empty otherwise.
 	lines []askLines
+	// reserved says, from a dispatch to the end of its entry, that reserver held the
+	// pool's tokens when it was over.
+	reserved bool
+	reserver position
 }
 
 // poolBucket is a POOL bucket.

@@ -51,6 +51,24 @@ func TestEntriesHideNoReservation(t *testing.T) {
 	}
 }
 
+// A poll brings a waiter forward that came with entries of its tenant. Whose wait ends
+// behind it is told so, though without the poll he would have come first.
+func TestWhoseWaitEndsIsToldWhoCameForward(t *testing.T) {
+	s := tell(t, PoolPolicy{Buckets: perSecond(ScopePool, 3)})
+	s.plan(in(0, "a", "k"))
+	s.acquire(&Acquire{Pool: "p", Tenant: "c", Cost: 3})
+	short := inLineFor("b", 1)
+	short.MaxWait = time.Second
+	key := s.acquire(short).Waiter
+	s.acquire(inLineFor("a", 2))
+	s.entry(Entry{Index: s.index + 1, T: s.t.Add(time.Second), W: s.w.Add(time.Second), Ops: []Op{&NextDue{Pool: "p", MaxItems: 1}}})
+	ended := s.Ended()
+	if len(ended) != 1 || ended[0].Waiter != key || ended[0].Result.Decision.Shed == nil {
+		t.Fatalf("ended: %+v, want the wait of b, in vain", ended)
+	}
+	want(t, "why", ended[0].Result.Decision.Shed.Reason, PoolRate)
+}
+
 // Within a tenant and lane waiters go before entries, and before what asks now,
 // also after one of them was served in the same entry.
 func TestWaitersGoFirstOfTheirTenant(t *testing.T) {

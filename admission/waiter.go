@@ -304,9 +304,17 @@ func (s *State) endWait(w *waiter, d Decision) *AcquireResult {
 	return w.end
 }
 
-// refusalOf returns why the waiter is not granted now.
+// refusalOf returns why the waiter is not granted now. A poll may have brought a waiter
+// forward that came with due entries of its demand: then that held it, though it comes
+// later now.
 func (s *State) refusalOf(w *waiter) Decision {
-	return Decision{Shed: s.examine(w.demand, w.need(), s.t).shed()}
+	x := s.examine(w.demand, w.need(), s.t)
+	if p := x.pool; x.reason == ReasonNone && p.reserved && s.goesAfter(w.demand, w.need(), p.reserver) {
+		x = s.newExamination(w.demand, w.need(), s.t)
+		x.holder = &p.reserver
+		x.run()
+	}
+	return Decision{Shed: x.shed()}
 }
 
 // reviewWaiters looks again at so many waiters, those of some tenants, after their
@@ -351,7 +359,9 @@ const endLimit = 500
 func (s *State) endWaits() {
 	budget, n := endLimit, len(s.pools.list)
 	for i := range n {
-		budget = s.endWaitsOf(s.pools.list[(int(s.index%uint64(n))+i)%n], budget)
+		p := s.pools.list[(int(s.index%uint64(n))+i)%n]
+		budget = s.endWaitsOf(p, budget)
+		p.reserved, p.reserver = false, position{}
 	}
 	s.settleSeats()
 }
