@@ -121,6 +121,7 @@ tidy-check: ## fail if a go.mod is not tidy
 	cd bench && go mod tidy -diff
 	cd bench/etcd/server && go mod tidy -diff
 	cd bench/gubernator/server && go mod tidy -diff
+	cd bench/ratelimit/server && go mod tidy -diff
 
 .PHONY: help
 help: ## print this list

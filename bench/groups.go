@@ -36,6 +36,7 @@ func groups(ctx context.Context, root, dir string, round time.Duration, entries 
 		redisGroup(admit(3)),
 		singleRedisGroup(admit(1)),
 		gubernatorGroup(admit(3)),
+		envoyGroup(admit(3)),
 		postgresGroup(admit(3), round),
 		raftGroup(admit(3)),
 		shedGroup(admit(3)),

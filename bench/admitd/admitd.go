@@ -108,7 +108,7 @@ func (a *Admit) Restart(ctx context.Context) error {
 func (a *Admit) launch(ctx context.Context) error {
 	a.processes = nil
 	for i := range a.nodes {
-		p, err := system.StartProcess(filepath.Join(a.dir, nodeName(i)+".log"), a.command(a.settings(i)))
+		p, err := a.startNode(i)
 		if err != nil {
 			return err
 		}
@@ -120,6 +120,10 @@ func (a *Admit) launch(ctx context.Context) error {
 		}
 	}
 	return a.findLeader(ctx)
+}
+
+func (a *Admit) startNode(i int) (*system.Process, error) {
+	return system.StartProcess(filepath.Join(a.dir, nodeName(i)+".log"), a.command(a.settings(i)))
 }
 
 // settings are a node's flags.

@@ -41,9 +41,14 @@ func (a *Admit) findLeader(ctx context.Context) error {
 // any more.
 const agreeLimit = 20 * time.Second
 
-// Check says whether all members have decided the same, and whether more was given
-// out than there is.
+// Check says whether all is well with what was decided, and the same node led.
 func (a *Admit) Check(ctx context.Context) []result.Check {
+	return append(a.CheckDecisions(ctx), a.CheckLeader(ctx))
+}
+
+// CheckDecisions says whether all members have decided the same, and whether more was
+// given out than there is.
+func (a *Admit) CheckDecisions(ctx context.Context) []result.Check {
 	agree := result.Check{What: a.Name() + ": all members have applied the same entries with the same decisions"}
 	if err := a.agree(ctx); err != nil {
 		agree.Wrong = err.Error()
@@ -52,11 +57,16 @@ func (a *Admit) Check(ctx context.Context) []result.Check {
 	if err := a.withinLimits(ctx); err != nil {
 		over.Wrong = err.Error()
 	}
+	return []result.Check{agree, over}
+}
+
+// CheckLeader says whether the node that led when they started led until now.
+func (a *Admit) CheckLeader(ctx context.Context) result.Check {
 	led := result.Check{What: a.Name() + ": the same node led all the time"}
 	if err := a.led(ctx); err != nil {
 		led.Wrong = err.Error()
 	}
-	return []result.Check{agree, over, led}
+	return led
 }
 
 // led returns an error if another node leads than when the nodes started: while they

@@ -29,7 +29,7 @@ const (
 func (r *Redis) Tokens(size int) system.Open {
 	return func(ctx context.Context, callers int) (system.Operation, error) {
 		c := goredis.NewClient(&goredis.Options{
-			Addr: r.addr, PoolSize: callers, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
+			Addr: r.Addr(), PoolSize: callers, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
 		})
 		sha, err := c.ScriptLoad(ctx, script).Result()
 		if err != nil {

@@ -1,5 +1,6 @@
 // Package redis is Redis with its log flushed before each answer, alone or with two
-// replicas that do the same, of which each call waits for one. Snapshots are off, as
+// replicas that do the same, of which each call waits for one; or one that keeps all in
+// memory, for what is made of it. Snapshots are off, as
 // its documentation on latency advises, and so are threads for I/O, which it advises
 // for four cores and more. Each caller has a connection, as with redis-benchmark.
 package redis
@@ -21,13 +22,18 @@ import (
 // Redis is the system.
 type Redis struct {
 	replicas  int
+	inMemory  bool
 	version   string
-	addr      string
+	dir       string
+	addrs     []string // the first is asked
 	processes system.Processes
 }
 
 // New returns Redis with so many replicas.
 func New(replicas int) *Redis { return &Redis{replicas: replicas} }
+
+// NewInMemory returns Redis without a log, whose data ends with it.
+func NewInMemory() *Redis { return &Redis{inMemory: true} }
 
 func (r *Redis) Name() string {
 	if r.replicas == 0 {
@@ -40,25 +46,39 @@ func (r *Redis) Version() string  { return r.version }
 func (r *Redis) Processes() []int { return r.processes.IDs() }
 func (r *Redis) Stop() error      { return r.processes.Stop() }
 
+// Addr is where it is asked.
+func (r *Redis) Addr() string { return r.addrs[0] }
+
+// Kill ends the first server at once.
+func (r *Redis) Kill() error { return r.processes[0].Kill() }
+
 func (r *Redis) Start(ctx context.Context, dir string) error {
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		return fmt.Errorf("find Redis (Debian's package redis-server): %w", err)
-	}
 	addrs, err := system.FreeAddrs(1 + r.replicas)
 	if err != nil {
 		return err
 	}
-	r.addr, r.processes = addrs[0], nil
-	host, first, _ := net.SplitHostPort(r.addr)
-	for i, addr := range addrs {
-		home := filepath.Join(dir, fmt.Sprint(i))
+	r.dir, r.addrs = dir, addrs
+	return r.Launch(ctx)
+}
+
+// Launch runs the servers where they were, with the data that they have.
+func (r *Redis) Launch(ctx context.Context) error {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return fmt.Errorf("find Redis (Debian's package redis-server): %w", err)
+	}
+	r.processes = nil
+	host, first, _ := net.SplitHostPort(r.addrs[0])
+	for i, addr := range r.addrs {
+		home := filepath.Join(r.dir, fmt.Sprint(i))
 		if err := os.MkdirAll(home, 0o755); err != nil {
 			return fmt.Errorf("make a directory: %w", err)
 		}
 		_, port, _ := net.SplitHostPort(addr)
-		args := []string{"--bind", host, "--port", port, "--dir", home,
-			"--appendonly", "yes", "--appendfsync", "always", "--save", ""}
+		args := []string{"--bind", host, "--port", port, "--dir", home, "--save", ""}
+		if !r.inMemory {
+			args = append(args, "--appendonly", "yes", "--appendfsync", "always")
+		}
 		if i > 0 {
 			args = append(args, "--replicaof", host+" "+first, "--repl-diskless-sync-delay", "0")
 		}
@@ -69,7 +89,7 @@ func (r *Redis) Start(ctx context.Context, dir string) error {
 		r.processes = append(r.processes, p)
 	}
 	for i, p := range r.processes {
-		if err := p.Await(ctx, func(ctx context.Context) error { return r.ask(ctx, addrs[i], i > 0) }); err != nil {
+		if err := p.Await(ctx, func(ctx context.Context) error { return r.ask(ctx, r.addrs[i], i > 0) }); err != nil {
 			return err
 		}
 	}

@@ -63,6 +63,15 @@ func (p *Process) Stop() error {
 	}
 }
 
+// Kill ends the server at once, as a lack of memory does.
+func (p *Process) Kill() error {
+	if err := p.cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("kill %s: %w", p.name, err)
+	}
+	<-p.exited
+	return nil
+}
+
 // readyLimit is how long a server may take until it serves.
 const readyLimit = 60 * time.Second
 
