@@ -17,10 +17,10 @@ func envoyGroup(a *admitd.Admit) run.Group {
 	leader := func() []string { return []string{a.Target()} }
 	sides := []envoy.Side{
 		{System: a, At: leader, Barred: true, Store: envoy.Store{
-			System: a.Name(), Killed: "the leader", At: a.Followers, Kill: a.KillLeader, Revive: a.Revive,
+			Killed: "the leader", At: a.Followers, Kill: a.KillLeader, Revive: a.Revive,
 		}},
 		{System: r, At: r.Targets, Store: envoy.Store{
-			System: r.Name(), Killed: "Redis", At: r.Targets, Kill: r.KillRedis, Revive: r.ReviveRedis, Down: time.Second,
+			Killed: "Redis", At: r.Targets, Kill: r.KillRedis, Revive: r.ReviveRedis, Down: time.Second,
 		}},
 	}
 	return run.Group{

@@ -38,7 +38,7 @@ func TestAllowedIsWhatComesBackAndOneBurst(t *testing.T) {
 			in = 7200 * time.Millisecond
 		}
 		if got := l.allows(in); got != want {
-			t.Errorf("%.0f a %s allow %v in %v, want %v", l.tokens, l.key, got, in, want)
+			t.Errorf("%.0f %s allow %v in %v, want %v", l.tokens, l.per, got, in, want)
 		}
 	}
 }

@@ -13,12 +13,15 @@ import (
 // limit is one of those in admitd/policy.yaml and ratelimit/limits.yaml: for each value
 // of its key so many in a period.
 type limit struct {
-	key    string
-	tokens float64
-	period time.Duration
+	key, per string
+	tokens   float64
+	period   time.Duration
 }
 
-var limits = []limit{{"second", 100, time.Second}, {"hour", 500, time.Hour}}
+var limits = []limit{
+	{key: "second", per: "a second", tokens: 100, period: time.Second},
+	{key: "hour", per: "an hour", tokens: 500, period: time.Hour},
+}
 
 const (
 	// rate is how many calls a second ask for each limit: three times what the wider one
@@ -36,8 +39,8 @@ func (l limit) allows(in time.Duration) float64 {
 
 // Store is what holds a system's counters, and can be killed.
 type Store struct {
-	// System and Killed name the system and what is killed of it.
-	System, Killed string
+	// Killed is what is killed of the system.
+	Killed string
 	// At are the servers that are asked, which live on.
 	At   Targets
 	Kill func() error
@@ -100,7 +103,7 @@ func (s Store) kill(ctx context.Context, round int) (killed, error) {
 		err = errors.Join(err, s.Revive(ctx))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("kill %s of %s: %w", s.Killed, s.System, err)
+		return nil, fmt.Errorf("kill %s: %w", s.Killed, err)
 	}
 	return out, ctx.Err()
 }

@@ -51,8 +51,8 @@ func Measure(ctx context.Context, p *run.Plan, sides []Side, led func(context.Co
 				return facts, checks, err
 			}
 			for i, l := range limits {
-				p.Say("envoy: %s, %s killed: %d of %.0f a %s passed, %d calls failed, one with %v",
-					s.System.Name(), s.Store.Killed, k[i].Requests, l.allows(k[i].Elapsed), l.key, k[i].Failed, k[i].Failure)
+				p.Say("envoy: %s, %s killed: %d of %.0f at %.0f %s passed, %d calls failed, one with %v",
+					s.System.Name(), s.Store.Killed, k[i].Requests, l.allows(k[i].Elapsed), l.tokens, l.per, k[i].Failed, k[i].Failure)
 			}
 			rounds = append(rounds, k)
 		}
@@ -81,7 +81,7 @@ func (s Side) report(rounds []killed) []result.Fact {
 	var facts []result.Fact
 	about := fmt.Sprintf("%s, %s killed: ", s.System.Name(), s.Store.Killed)
 	for i, l := range limits {
-		f := result.Fact{What: about + fmt.Sprintf("admitted by allowed, %.0f a %s", l.tokens, l.key)}
+		f := result.Fact{What: about + fmt.Sprintf("admitted by allowed, %.0f %s", l.tokens, l.per)}
 		for _, k := range rounds {
 			f.Rounds = append(f.Rounds, float64(k[i].Requests)/l.allows(k[i].Elapsed))
 		}

@@ -44,7 +44,16 @@ func New() *Ratelimit { return &Ratelimit{redis: redis.NewInMemory()} }
 func (r *Ratelimit) Name() string     { return "envoyproxy/ratelimit, Redis" }
 func (r *Ratelimit) Version() string  { return r.version }
 func (r *Ratelimit) Processes() []int { return append(r.processes.IDs(), r.redis.Processes()...) }
-func (r *Ratelimit) Stop() error      { return errors.Join(r.processes.Stop(), r.redis.Stop()) }
+
+// Stop kills the service, which would wait for calls that never return since its Redis
+// was killed. It has nothing to lose.
+func (r *Ratelimit) Stop() error {
+	var all error
+	for _, p := range r.processes {
+		all = errors.Join(all, p.Kill())
+	}
+	return errors.Join(all, r.redis.Stop())
+}
 
 // Targets are where it takes calls.
 func (r *Ratelimit) Targets() []string { return []string{r.addr} }
