@@ -7,44 +7,51 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// agenda has holds in the order of a time of theirs. The table's lock guards it.
-type agenda struct {
-	tree *btree.BTreeG[*hold]
-	// at is the time of a hold, zero where it is not in the tree.
-	at func(*hold) *time.Time
+// agenda has what is to be looked at in the order of a time of its own. The lock of who
+// has it guards it.
+type agenda[T comparable] struct {
+	tree *btree.BTreeG[T]
+	// at is the time of one, zero where it is not in the tree.
+	at func(T) *time.Time
 	// wake gets a token when there is something earlier than before.
 	wake chan struct{}
 }
 
-func newAgenda(at func(*hold) *time.Time) agenda {
-	less := func(a, b *hold) bool {
-		return cmp.Or(at(a).Compare(*at(b)), cmp.Compare(a.id, b.id)) < 0
-	}
-	return agenda{tree: btree.NewBTreeGOptions(less, btree.Options{NoLocks: true}), at: at, wake: make(chan struct{}, 1)}
+// newAgenda returns an empty one. compare tells apart what has the same time.
+func newAgenda[T comparable](at func(T) *time.Time, compare func(a, b T) int) agenda[T] {
+	less := func(a, b T) bool { return cmp.Or(at(a).Compare(*at(b)), compare(a, b)) < 0 }
+	return agenda[T]{tree: btree.NewBTreeGOptions(less, btree.Options{NoLocks: true}), at: at, wake: make(chan struct{}, 1)}
 }
 
-// set puts a hold at a time; zero takes it out.
-func (a *agenda) set(h *hold, at time.Time) {
-	if !a.at(h).IsZero() {
-		a.tree.Delete(h)
+// set puts one at a time; zero takes it out.
+func (a *agenda[T]) set(one T, at time.Time) {
+	if !a.at(one).IsZero() {
+		a.tree.Delete(one)
 	}
-	*a.at(h) = at
+	*a.at(one) = at
 	if at.IsZero() {
 		return
 	}
-	a.tree.Set(h)
-	if first, _ := a.tree.Min(); first == h {
-		select {
-		case a.wake <- struct{}{}:
-		default:
-		}
+	a.tree.Set(one)
+	if first, _ := a.tree.Min(); first == one {
+		a.nudge()
 	}
 }
 
-// due takes out those whose time has come, most at a time, and those of them in the
+// nudge has whoever waits for it look again.
+func (a *agenda[T]) nudge() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+func compareHolds(a, b *hold) int { return cmp.Compare(a.id, b.id) }
+
+// holdsDue takes out those holds whose time has come, most at a time, and those of them in the
 // order after that would follow within a tenth of their time to live, where ahead says so.
 // wait is the time until the next if there are none.
-func (a *agenda) due(now time.Time, most int, ahead bool) (batch []*hold, wait time.Duration) {
+func holdsDue(a *agenda[*hold], now time.Time, most int, ahead bool) (batch []*hold, wait time.Duration) {
 	wait = time.Hour
 	a.tree.Scan(func(h *hold) bool {
 		left := a.at(h).Sub(now)

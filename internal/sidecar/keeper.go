@@ -56,10 +56,10 @@ func (k *keeper) close(ctx context.Context) {
 }
 
 // follow does what an agenda says until the keeper is closed.
-func (k *keeper) follow(a *agenda, ahead bool, act func(batch []*hold)) {
+func (k *keeper) follow(a *agenda[*hold], ahead bool, act func(batch []*hold)) {
 	for k.ctx.Err() == nil {
 		k.table.mu.Lock()
-		batch, wait := a.due(time.Now(), maxItems, ahead)
+		batch, wait := holdsDue(a, time.Now(), maxItems, ahead)
 		k.table.mu.Unlock()
 		if len(batch) > 0 {
 			act(batch)

@@ -83,7 +83,7 @@ func (l *lender) giveBack() {
 			l.book.notReturned(batch)
 			l.pause(giveBackAgain, nil)
 		default:
-			l.pause(wait, l.book.wake)
+			l.pause(wait, l.book.agenda.wake)
 		}
 	}
 }

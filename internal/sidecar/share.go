@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"time"
 
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
@@ -20,6 +21,10 @@ const (
 
 // shareKey is what requests have in common that one share is for.
 type shareKey struct{ pool, tenant, category string }
+
+func (k shareKey) compare(o shareKey) int {
+	return cmp.Or(cmp.Compare(k.pool, o.pool), cmp.Compare(k.tenant, o.tenant), cmp.Compare(k.category, o.category))
+}
 
 // share is tokens that the cluster gave, to grant from. 0 <= spent <= tokens.
 type share struct {
@@ -67,10 +72,8 @@ type account struct {
 	letThrough int64
 	safeSince  time.Time
 
-	// dueAt is when it is looked at without a request, at its index in the agenda; -1 is
-	// nowhere.
+	// dueAt is when it is looked at without a request, its place in the agenda.
 	dueAt time.Time
-	index int
 }
 
 // note counts a request.

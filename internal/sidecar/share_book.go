@@ -33,14 +33,13 @@ type shareBook struct {
 	metrics *metrics
 	// toLease has room for all accounts, each of which is in it once at most.
 	toLease chan *account
-	// wake gets a token when there is something to give back, or due sooner.
-	wake chan struct{}
 
 	// mu guards what follows, and all accounts.
 	mu       sync.Mutex
 	accounts map[shareKey]*list.Element
 	recent   *list.List // of accounts, those asked for last first
-	agenda   accountAgenda
+	// agenda wakes who waits for it for what is to be given back, too.
+	agenda   agenda[*account]
 	ended    []*share // to be given back
 	revision int64
 	closed   bool
@@ -49,8 +48,9 @@ type shareBook struct {
 func newShareBook(most int, now func() time.Time, jitter func(time.Duration) time.Duration, m *metrics) *shareBook {
 	return &shareBook{
 		most: most, now: now, jitter: jitter, metrics: m,
-		toLease: make(chan *account, most), wake: make(chan struct{}, 1),
+		toLease:  make(chan *account, most),
 		accounts: make(map[shareKey]*list.Element), recent: list.New(),
+		agenda: newAgenda(func(a *account) *time.Time { return &a.dueAt }, func(a, b *account) int { return a.key.compare(b.key) }),
 	}
 }
 
@@ -116,7 +116,7 @@ func (b *shareBook) account(key shareKey) *account {
 		delete(b.accounts, last.key)
 		b.recent.Remove(b.recent.Back())
 	}
-	a := &account{key: key, index: -1}
+	a := &account{key: key}
 	b.accounts[key] = b.recent.PushFront(a)
 	return a
 }
@@ -214,8 +214,9 @@ func (b *shareBook) learn(revision int64) {
 func (b *shareBook) size() (keys, shares int, tokens int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, a := range b.agenda { // which has all that hold something
+	b.agenda.tree.Scan(func(a *account) bool { // which has all that hold something
 		shares, tokens = shares+len(a.held), tokens+a.left
-	}
+		return true
+	})
 	return len(b.accounts), shares, tokens
 }

@@ -1,45 +1,6 @@
 package sidecar
 
-import (
-	"container/heap"
-	"time"
-)
-
-// accountAgenda has accounts in the order in which they are to be looked at.
-type accountAgenda []*account
-
-func (g accountAgenda) Len() int           { return len(g) }
-func (g accountAgenda) Less(i, j int) bool { return g[i].dueAt.Before(g[j].dueAt) }
-func (g accountAgenda) Swap(i, j int) {
-	g[i], g[j] = g[j], g[i]
-	g[i].index, g[j].index = i, j
-}
-
-// Push implements heap.Interface.
-func (g *accountAgenda) Push(x any) {
-	a := x.(*account)
-	a.index = len(*g)
-	*g = append(*g, a)
-}
-
-// Pop implements heap.Interface.
-func (g *accountAgenda) Pop() any {
-	last := len(*g) - 1
-	a := (*g)[last]
-	(*g)[last] = nil
-	*g, a.index = (*g)[:last], -1
-	return a
-}
-
-// set puts an account at a time; zero takes it out.
-func (g *accountAgenda) set(a *account, at time.Time) {
-	if a.index >= 0 {
-		heap.Remove(g, a.index)
-	}
-	if a.dueAt = at; !at.IsZero() {
-		heap.Push(g, a)
-	}
-}
+import "time"
 
 // due gives back what is held in vain: by accounts that are idle, and what ends. wait is
 // the time until it is to be called again.
@@ -47,8 +8,7 @@ func (b *shareBook) due() (wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
-	for len(b.agenda) > 0 {
-		a := b.agenda[0]
+	for a, any := b.agenda.tree.Min(); any; a, any = b.agenda.tree.Min() {
 		if wait = a.dueAt.Sub(now); wait > 0 {
 			return wait
 		}
@@ -76,9 +36,6 @@ func (b *shareBook) schedule(a *account) {
 		}
 	}
 	b.agenda.set(a, at)
-	if b.agenda[0] == a {
-		b.nudge()
-	}
 }
 
 // endOver gives back the shares of an account that have come to their end.
@@ -105,15 +62,7 @@ func (b *shareBook) giveBack(shares []*share, cause string) {
 		s.cause = cause
 	}
 	b.ended = append(b.ended, shares...)
-	b.nudge()
-}
-
-// nudge has the lender look again.
-func (b *shareBook) nudge() {
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
+	b.agenda.nudge()
 }
 
 // toReturn takes shares to give back, most at a time. Those that the cluster takes as

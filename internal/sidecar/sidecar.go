@@ -136,9 +136,9 @@ func (s *Server) Serve(l net.Listener) error {
 func (s *Server) Serving() bool { return s.health.now() }
 
 // Stop takes no new calls, ends those that are held open, waits for the others, and gives
-// back what workers hold whose connections had gone before, and what is left of shares. What the others hold is left
-// to them. Calls that ctx outruns are cut off, and what is not given back by then is left
-// to expire. Nothing runs any more when it returns.
+// back what is left of shares, and what workers hold whose connections had gone before.
+// What the others hold is left to them. Calls that ctx outruns are cut off, and what is
+// not given back by then is left to expire. Nothing runs any more when it returns.
 func (s *Server) Stop(ctx context.Context) {
 	s.health.shutDown()
 	s.table.freeze()

@@ -20,8 +20,8 @@ type table struct {
 	// mu guards what follows, all holds and all workers.
 	mu       sync.Mutex
 	holds    map[string]*hold // by token
-	renewals agenda
-	ends     agenda
+	renewals agenda[*hold]
+	ends     agenda[*hold]
 	// reserved are places for what calls under way may be granted.
 	reserved int
 	// frozen says that connections end because the sidecar does.
@@ -59,8 +59,8 @@ type hold struct {
 func newTable(opts Options, m *metrics) *table {
 	return &table{
 		opts: opts, metrics: m, holds: make(map[string]*hold),
-		renewals: newAgenda(func(h *hold) *time.Time { return &h.renewAt }),
-		ends:     newAgenda(func(h *hold) *time.Time { return &h.endAt }),
+		renewals: newAgenda(func(h *hold) *time.Time { return &h.renewAt }, compareHolds),
+		ends:     newAgenda(func(h *hold) *time.Time { return &h.endAt }, compareHolds),
 	}
 }
 
