@@ -15,11 +15,11 @@ type demand struct {
 	num    uint64 // only of this process, given when it is registered
 	active int64
 	ring   ring // routes with due entries that may be served, in turn
-	heads  routeHeads
+	heads  byHead[*route]
 	due    int64 // entries counted as due, but those of paused groups
 	// parked is a heap of the ready queues of paused groups, by their heads; parkedDue
 	// counts their entries that are counted as due.
-	parked    readyQueues
+	parked    byHead[*queue]
 	parkedDue int64
 	// queued counts the waiters in line, by whether they take tokens only; locked
 	// those that wait for a lock first.

@@ -16,7 +16,7 @@ type route struct {
 	// queues counts those that it has.
 	queues int
 	// ready is a heap of those that may be served, by their heads.
-	ready readyQueues
+	ready byHead[*queue]
 	// turns is the ready queue whose row keeps the route's turn, nil while the
 	// route is in no ring.
 	turns *queue
@@ -155,52 +155,40 @@ func (s *State) setHead(r *route) {
 	s.stand(d)
 }
 
-// routeHeads is a heap of routes by their first heads.
-type routeHeads []*route
+// headed is what has a first entry in line, and knows its index in a heap.
+type headed interface {
+	first() place
+	put(index int)
+}
 
-func (h routeHeads) Len() int           { return len(h) }
-func (h routeHeads) Less(i, j int) bool { return h[i].headed.compare(h[j].headed) < 0 }
-func (h routeHeads) Swap(i, j int) {
+func (q *queue) first() place  { return q.headed }
+func (q *queue) put(index int) { q.at = index }
+func (r *route) first() place  { return r.headed }
+func (r *route) put(index int) { r.top = index }
+
+// byHead is a heap by the first entries.
+type byHead[T headed] []T
+
+func (h byHead[T]) Len() int           { return len(h) }
+func (h byHead[T]) Less(i, j int) bool { return h[i].first().compare(h[j].first()) < 0 }
+func (h byHead[T]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].top, h[j].top = i, j
+	h[i].put(i)
+	h[j].put(j)
 }
 
-func (h *routeHeads) Push(x any) {
-	r := x.(*route)
-	r.top = len(*h)
-	*h = append(*h, r)
+// Push implements heap.Interface.
+func (h *byHead[T]) Push(x any) {
+	one := x.(T)
+	one.put(len(*h))
+	*h = append(*h, one)
 }
 
-func (h *routeHeads) Pop() any {
-	old := *h
-	last := len(old) - 1
-	r := old[last]
-	old[last] = nil
+// Pop implements heap.Interface.
+func (h *byHead[T]) Pop() any {
+	old, last := *h, len(*h)-1
+	one := old[last]
+	clear(old[last:])
 	*h = old[:last]
-	return r
-}
-
-// readyQueues is a heap of queues by their heads.
-type readyQueues []*queue
-
-func (h readyQueues) Len() int           { return len(h) }
-func (h readyQueues) Less(i, j int) bool { return h[i].headed.compare(h[j].headed) < 0 }
-func (h readyQueues) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].at, h[j].at = i, j
-}
-
-func (h *readyQueues) Push(x any) {
-	q := x.(*queue)
-	q.at = len(*h)
-	*h = append(*h, q)
-}
-
-func (h *readyQueues) Pop() any {
-	old := *h
-	last := len(old) - 1
-	q := old[last]
-	old[last] = nil
-	*h = old[:last]
-	return q
+	return one
 }
