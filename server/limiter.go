@@ -14,14 +14,16 @@ import (
 	"google.golang.org/grpc/tap"
 
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 	"github.com/admitd/admit/raftstore"
 )
 
-// limiter refuses calls while more are under way than are answered in crowdedTime, once
-// they take longer than that. It does so when a call's headers are there, before anything
-// else of it is looked at: who is asked for too much must spend next to nothing on what it
-// can't do, or it does nothing else. What frees room is never refused. Nor is the call of a connection that
-// has less than its equal part under way: who sends little does not pay for who floods.
+// limiter refuses calls while more are under way than are answered in crowdedTime, and
+// more than alwaysOpen, or leastOpen once they take longer than crowdedTime. It does so
+// when a call's headers are there, before anything else of it is looked at: who is asked
+// for too much must spend next to nothing on what it can't do, or it does nothing else.
+// What frees room is never refused. Nor is the call of a connection that has less than its
+// equal part under way: who sends little does not pay for who floods.
 //
 // A call that waits, for work or in line, is not under way: it costs nothing meanwhile,
 // and there are other limits to those.
@@ -105,7 +107,8 @@ func kindOf(service, method string) callKind {
 			return uncounted
 		}
 		return refusable
-	case admitv1.DueWorkService_ServiceDesc.ServiceName, ratelimitv3.RateLimitService_ServiceDesc.ServiceName:
+	case admitv1.DueWorkService_ServiceDesc.ServiceName, admitv1alpha1.ShareService_ServiceDesc.ServiceName,
+		ratelimitv3.RateLimitService_ServiceDesc.ServiceName:
 		return refusable
 	}
 	return uncounted

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/tap"
 
 	admitv1 "github.com/admitd/admit/proto/admit/v1"
+	admitv1alpha1 "github.com/admitd/admit/proto/admit/v1alpha1"
 )
 
 // door is a limiter as connections meet it.
@@ -23,7 +24,9 @@ type door struct {
 
 func newDoor(t *testing.T) *door {
 	l := newLimiter()
-	for _, desc := range []*grpc.ServiceDesc{&admitv1.AdmissionService_ServiceDesc, &admitv1.PolicyService_ServiceDesc} {
+	for _, desc := range []*grpc.ServiceDesc{
+		&admitv1.AdmissionService_ServiceDesc, &admitv1.PolicyService_ServiceDesc, &admitv1alpha1.ShareService_ServiceDesc,
+	} {
 		l.around(desc)
 	}
 	return &door{l, t}
@@ -57,6 +60,7 @@ func TestTooManyCallsAreRefusedThatTakeRoom(t *testing.T) {
 		for method, refused := range map[string]bool{
 			admitv1.AdmissionService_Acquire_FullMethodName:      true,
 			admitv1.AdmissionService_NextDue_FullMethodName:      true,
+			admitv1alpha1.ShareService_LeaseShare_FullMethodName: true,
 			admitv1.AdmissionService_Renew_FullMethodName:        false,
 			admitv1.AdmissionService_Release_FullMethodName:      false,
 			admitv1.AdmissionService_BatchRelease_FullMethodName: false,
