@@ -49,16 +49,10 @@ test: ## run all tests but those of e2e/
 # admitctl, which take long, those are raced in which it starts some itself.
 RACED := ./client ./cmd/admitd ./internal/certs ./internal/node ./internal/policy ./internal/sidecar ./raftstore/... ./server/...
 
-.PHONY: race race-servers race-scripts race-core
-race: race-servers race-scripts race-core ## test with the race detector what starts goroutines in the programs
-
-race-servers:
+.PHONY: race
+race: ## test with the race detector what starts goroutines in the programs
 	go test -race $(RACED)
-
-race-scripts:
 	go test -race -run '^TestScripts$$/^(exec|progress|signal|wait|work)' ./cmd/admitctl
-
-race-core:
 	go test -race -run '^TestImagesAreReadBesideApply$$' ./admission
 
 HISTORIES ?= 100000
