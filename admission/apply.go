@@ -8,9 +8,9 @@ import "slices"
 // Within an entry time advances first; then come the operator's operations,
 // releases and renewals, the permits that expire, what is scheduled, then what is
 // asked for, in fair order, then the waits that end, and at last what takes tokens
-// and no turn: Takes and shares, in their order. So holders are favoured, and what they free is given out in the same
-// entry. All operations of an entry are concurrent to their callers: any order among
-// them is one they could have seen.
+// and no turn: Takes and shares, in their order. So holders are favoured, and what
+// they free is given out in the same entry. All operations of an entry are concurrent
+// to their callers: any order among them is one they could have seen.
 func (s *State) Apply(e Entry) []Result {
 	results := make([]Result, len(e.Ops))
 	s.advance(&e)

@@ -17,9 +17,8 @@
 // order: Acquires (acquire.go), those that wait in line (waiter.go), and the due
 // entries that NextDue calls have room for (poll.go). Then the waits end whose
 // time is up, and at last tokens are taken by what takes no turn: Takes (take.go), and
-// the shares of sidecars (token_share.go, share_part.go, lent.go). An
-// Acquire that may wait is answered by the entry that ends its wait: see
-// State.Ended.
+// the shares of sidecars (token_share.go, share_part.go, lent.go). An Acquire that may
+// wait is answered by the entry that ends its wait: see State.Ended.
 //
 // # The model
 //

@@ -58,8 +58,9 @@ type permitItem struct {
 
 func permitLess(a, b permitItem) bool { return a.less(b.permitKey) }
 
-// expiry is a permit's key in pool.expiries, for a share in pool.shares and tenant.shares, and, if it holds a slot, in lane.slots
-// and, under its demand, in State.holdings.
+// expiry is a permit's key in pool.expiries; of a share in pool.shares and
+// tenant.shares; and if it holds a slot in lane.slots and, under its demand, in
+// State.holdings.
 type expiry struct {
 	demand uint64
 	at     Instant

@@ -14,9 +14,9 @@ import (
 // in the requests' order, or an error if any outcome is not known. It blocks
 // until all are decided and durable, or ctx ends.
 //
-// An Acquire, Take or LeaseShare that the state refuses already is answered at once, without a log
-// entry: a refusal changes nothing, and what is refused now may as well have
-// come a moment earlier. One with MaxWait that can't be granted waits in line; it
+// An Acquire, Take or LeaseShare that the state refuses already is answered at once,
+// without a log entry: a refusal changes nothing, and what is refused now may as well
+// have come a moment earlier. One with MaxWait that can't be granted waits in line; it
 // ends 200 ms before ctx does, to tell the caller. If ctx ends it all the same,
 // the line is told.
 //
