@@ -50,8 +50,8 @@ const (
 // TestBlastVsOTP is the main job: one tenant's blast of marketing leaves another
 // tenant's login codes alone, and the provider never has to refuse.
 //
-// The times need the machine: where one is missed and other programs were in the
-// way, the blast is run once more, twice at most. What was refused, lost or
+// The times need the machine: where one is missed and other programs or a disk that
+// stalls were in the way, the blast is run once more, twice at most. What was refused, lost or
 // doubled is never excused.
 func TestBlastVsOTP(t *testing.T) {
 	harness.FindNGINX(t)
@@ -67,7 +67,7 @@ func TestBlastVsOTP(t *testing.T) {
 		if len(missed) == 0 {
 			break
 		}
-		harness.Figure(t, "%s, but other programs were in the way", missed[0])
+		harness.Figure(t, "%s, but other programs or the disk were in the way", missed[0])
 		blast = blastRun(t, filepath.Join(dir, fmt.Sprintf("blast-again-%d", again)), python)
 		harness.Figure(t, "once more:         %v", blast)
 	}

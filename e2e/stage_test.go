@@ -78,7 +78,7 @@ func startStage(t *testing.T, dir string, python *harness.Python, p *admitv1.Pol
 	}
 	s.schedule(warmup, "newsletter", keys("w", 5*workers*threads))
 	s.drain(30 * time.Second)
-	s.others = harness.WatchNeighbours(t)
+	s.others = harness.WatchNeighbours(t, dir)
 	return s
 }
 

@@ -8,28 +8,53 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// crowded is the part of the machine from which on others are in the way.
-const crowded = 0.25
+const (
+	// crowded is the part of the processors, and stalled the time of a flush to the disk,
+	// from which on others are in the way.
+	crowded = 0.25
+	stalled = 250 * time.Millisecond
+	// flushEvery is how often the disk is tried.
+	flushEvery = 100 * time.Millisecond
+)
 
-// Neighbours watches how much of the machine's processors other programs use
-// while a test measures: all but the test and what it started. It knows nothing
-// where there is no /proc.
+// Neighbours watches how much of the machine's processors other programs use while a
+// test measures, all but the test and what it started, and whether the disk answers. It
+// knows nothing of processors where there is no /proc.
 type Neighbours struct {
 	stop    func()
 	running sync.WaitGroup
-	shares  []float64 // of the machine, for each second
+	seconds []second
+	// flush is the longest since the last second.
+	flush atomic.Int64
 }
 
-// WatchNeighbours starts to watch.
-func WatchNeighbours(t testing.TB) *Neighbours {
+// second is what was seen in one: the part of the processors that others used, and the
+// longest flush.
+type second struct {
+	share float64
+	flush time.Duration
+}
+
+// WatchNeighbours starts to watch, and tries the disk that has dir.
+func WatchNeighbours(t testing.TB, dir string) *Neighbours {
+	t.Helper()
+	probe, err := os.Create(filepath.Join(dir, "flushed"))
+	if err != nil {
+		t.Fatalf("watch the disk: %v", err)
+	}
 	n := &Neighbours{}
 	stopped := make(chan struct{})
 	n.stop = sync.OnceFunc(func() { close(stopped) })
 	n.running.Go(func() { n.watch(stopped) })
+	n.running.Go(func() {
+		defer probe.Close()
+		n.tryDisk(probe, stopped)
+	})
 	t.Cleanup(n.end)
 	return n
 }
@@ -47,11 +72,12 @@ func (n *Neighbours) Stop() *Neighbours {
 
 // InTheWay says whether others were in the way for long enough to be seen in a
 // 99th percentile.
-func (n *Neighbours) InTheWay() bool { return n.crowdedFor()*100 > len(n.shares) }
+func (n *Neighbours) InTheWay() bool { return n.disturbed()*100 > len(n.seconds) }
 
-func (n *Neighbours) crowdedFor() (seconds int) {
-	for _, share := range n.shares {
-		if share > crowded {
+// disturbed is in how many seconds.
+func (n *Neighbours) disturbed() (seconds int) {
+	for _, s := range n.seconds {
+		if s.share > crowded || s.flush > stalled {
 			seconds++
 		}
 	}
@@ -60,7 +86,7 @@ func (n *Neighbours) crowdedFor() (seconds int) {
 
 // String is the figures in one line.
 func (n *Neighbours) String() string {
-	return fmt.Sprintf("other programs were in the way in %d of %d seconds", n.crowdedFor(), len(n.shares))
+	return fmt.Sprintf("other programs or the disk were in the way in %d of %d seconds", n.disturbed(), len(n.seconds))
 }
 
 func (n *Neighbours) watch(stopped <-chan struct{}) {
@@ -76,9 +102,31 @@ func (n *Neighbours) watch(stopped <-chan struct{}) {
 		var now usage
 		if now, ok = readUsage(); ok && now.all > last.all {
 			others := (now.busy - last.busy) - (now.ours - last.ours)
-			n.shares = append(n.shares, float64(others)/float64(now.all-last.all))
+			n.seconds = append(n.seconds, second{
+				share: float64(others) / float64(now.all-last.all), flush: time.Duration(n.flush.Swap(0)),
+			})
 		}
 		last = now
+	}
+}
+
+// tryDisk writes a little and flushes it, again and again.
+func (n *Neighbours) tryDisk(probe *os.File, stopped <-chan struct{}) {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		began := time.Now()
+		if _, err := probe.WriteAt([]byte{1}, 0); err != nil || probe.Sync() != nil {
+			return // the test will hear of it by other ways
+		}
+		took := int64(time.Since(began))
+		for seen := n.flush.Load(); took > seen && !n.flush.CompareAndSwap(seen, took); seen = n.flush.Load() {
+		}
+		select {
+		case <-stopped:
+			return
+		case <-tick.C:
+		}
 	}
 }
 

@@ -28,15 +28,17 @@ func TestReadUsageTellsOursFromTheRest(t *testing.T) {
 
 func TestNeighboursInTheWay(t *testing.T) {
 	for name, c := range map[string]struct {
-		shares []float64
-		want   bool
+		seconds []second
+		want    bool
 	}{
-		"alone":              {make([]float64, 100), false},
-		"for one in hundred": {append(make([]float64, 99), 0.9), false},
-		"for two in hundred": {append(make([]float64, 98), 0.9, 0.3), true},
-		"not watched":        {nil, false},
+		"alone":                 {make([]second, 100), false},
+		"for one in hundred":    {append(make([]second, 99), second{share: 0.9}), false},
+		"for two in hundred":    {append(make([]second, 98), second{share: 0.9}, second{share: 0.3}), true},
+		"the disk in one of 50": {append(make([]second, 49), second{flush: time.Second}), true},
+		"a slow disk":           {append(make([]second, 49), second{flush: stalled}), false},
+		"not watched":           {nil, false},
 	} {
-		if got := (&Neighbours{shares: c.shares}).InTheWay(); got != c.want {
+		if got := (&Neighbours{seconds: c.seconds}).InTheWay(); got != c.want {
 			t.Errorf("%s: in the way is %v, want %v", name, got, c.want)
 		}
 	}
